@@ -1,0 +1,66 @@
+# The one face of the project. Everything it needs is set up on first use in $(VENV); nothing is installed outside of it.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# The tests use the installed packages and not the folders beside them: pytest is run as a command, not as a module.
+PYTEST := $(BIN)/pytest
+PACKAGES := . ./adapters/openai ./adapters/langgraph
+SOURCES := $(shell find agentkernel_kb adapters -name '*.py' -not -path '*/tests/*') README.md LICENSE
+METADATA := pyproject.toml constraints.txt $(wildcard adapters/*/pyproject.toml)
+
+.PHONY: help demo test check lint format types imports spelling dependencies pytest bench clean
+
+help:  ## Show the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/installed  ## Watch an agent answer questions from different stores, side by side
+	@$(BIN)/python examples/multi/demo.py
+
+test: check pytest  ## Run every gate: lint, types, import rules, spelling, dependencies, and all tests
+
+check: lint types imports spelling dependencies
+
+lint: $(VENV)/dev  ## Lint and check the format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/dev  ## Format and mend what the linter can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/installed $(VENV)/dev  ## Check the types, strictly
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
+
+imports: $(VENV)/installed $(VENV)/dev  ## Check that imports point one way
+	$(BIN)/lint-imports
+
+spelling: $(VENV)/dev  ## Check the spelling
+	$(BIN)/codespell
+
+dependencies: $(VENV)/installed $(VENV)/dev  ## Check that what is imported is declared
+	$(BIN)/deptry .
+
+pytest: $(VENV)/installed $(VENV)/dev  ## Run the tests only; ARGS goes to pytest
+	$(PYTEST) $(ARGS)
+
+bench: $(VENV)/installed  ## Print the figures, one JSON object each
+	@for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+clean:  ## Remove what the other targets made
+	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/dependencies: $(METADATA)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing dependencies into $(VENV) (a minute or two, once) …"
+	$(PIP) install --upgrade pip --constraint constraints.txt
+	$(PIP) install --constraint constraints.txt '.[chroma,sql,testing]' ./adapters/openai ./adapters/langgraph --group demo
+	@touch $@
+
+$(VENV)/installed: $(VENV)/dependencies $(SOURCES)
+	$(PIP) install --no-deps --force-reinstall $(PACKAGES)
+	@touch $@
+
+$(VENV)/dev: $(VENV)/dependencies
+	$(PIP) install --constraint constraints.txt --group dev
+	@touch $@

@@ -1,0 +1,115 @@
+"""One small, honest tool set for agents over many knowledge stores.
+
+Names resolve lazily: importing the package loads no optional SDK. Backends with an SDK are imported from their own modules, such
+as `agentkernel_kb.chroma`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agentkernel_kb.base import KnowledgeBase
+    from agentkernel_kb.errors import (
+        AKConfigError,
+        KnowledgeBackendError,
+        KnowledgeCapabilityError,
+        KnowledgeConnectionError,
+        KnowledgeDependencyError,
+        KnowledgeError,
+        KnowledgeGuardError,
+        KnowledgeNotFoundError,
+        KnowledgePathError,
+        KnowledgeQueryError,
+        KnowledgeStateError,
+        KnowledgeTimeoutError,
+        UnsupportedKnowledgeOperationError,
+    )
+    from agentkernel_kb.knowledgebuilder import KnowledgeBuilder
+    from agentkernel_kb.model import (
+        KnowledgeCapabilities,
+        KnowledgeMetadata,
+        KnowledgeRecord,
+        Record,
+        RecordPage,
+        ToolDescription,
+        describe,
+    )
+    from agentkernel_kb.router.events import ToolEvent
+    from agentkernel_kb.router.limits import Limits
+    from agentkernel_kb.router.semantic_map import SemanticMap
+
+_HOMES = {
+    "base": ("KnowledgeBase",),
+    "errors": (
+        "AKConfigError",
+        "KnowledgeBackendError",
+        "KnowledgeCapabilityError",
+        "KnowledgeConnectionError",
+        "KnowledgeDependencyError",
+        "KnowledgeError",
+        "KnowledgeGuardError",
+        "KnowledgeNotFoundError",
+        "KnowledgePathError",
+        "KnowledgeQueryError",
+        "KnowledgeStateError",
+        "KnowledgeTimeoutError",
+        "UnsupportedKnowledgeOperationError",
+    ),
+    "knowledgebuilder": ("KnowledgeBuilder",),
+    "model": (
+        "KnowledgeCapabilities",
+        "KnowledgeMetadata",
+        "KnowledgeRecord",
+        "Record",
+        "RecordPage",
+        "ToolDescription",
+        "describe",
+    ),
+    "router.events": ("ToolEvent",),
+    "router.limits": ("Limits",),
+    "router.semantic_map": ("SemanticMap",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AKConfigError",
+    "KnowledgeBackendError",
+    "KnowledgeBase",
+    "KnowledgeBuilder",
+    "KnowledgeCapabilities",
+    "KnowledgeCapabilityError",
+    "KnowledgeConnectionError",
+    "KnowledgeDependencyError",
+    "KnowledgeError",
+    "KnowledgeGuardError",
+    "KnowledgeMetadata",
+    "KnowledgeNotFoundError",
+    "KnowledgePathError",
+    "KnowledgeQueryError",
+    "KnowledgeRecord",
+    "KnowledgeStateError",
+    "KnowledgeTimeoutError",
+    "Limits",
+    "Record",
+    "RecordPage",
+    "SemanticMap",
+    "ToolDescription",
+    "ToolEvent",
+    "UnsupportedKnowledgeOperationError",
+    "describe",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,132 @@
+"""The values of the contract: what a backend declares, what a record is, how a tool describes itself."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypedDict, cast
+
+Record = Mapping[str, Any]
+"""A plain mapping `{"text": str, "metadata": {...}}`. `KnowledgeRecord` documents it; nothing validates it at run time."""
+
+Operation = Literal["search", "query", "fetch", "browse", "write"]
+"""What a backend can be asked to do."""
+
+
+class KnowledgeMetadata(TypedDict, total=False):
+    """The conventional keys of a record's metadata; others are allowed."""
+
+    id: str
+    source: str
+    title: str
+    kind: str
+    trust: str
+    stale: bool
+    links: list[str]
+    score: float
+
+
+class KnowledgeRecord(TypedDict):
+    """The shape of a record."""
+
+    text: str
+    metadata: KnowledgeMetadata
+
+
+@dataclass(frozen=True)
+class KnowledgeCapabilities:
+    """What a backend declares; the tools of an agent follow from it.
+
+    Attributes:
+        kinds: Open taxonomy of the store: `vector`, `structured`, `graph`, `document`, …
+        search: `search()` is implemented.
+        search_mode: How search ranks; advisory, does not imply `search`.
+        query: `query()` is implemented.
+        query_language: Language of its statements, for example `"cypher"` or `"sql"`.
+        fetch: `fetch()` is implemented, and every record has a comma-free `metadata["id"]`.
+        browse: `browse()` is implemented.
+        writable: `write()` is implemented.
+        derives_schema: `schema()` describes itself without `add_schema()`.
+
+    Raises:
+        ValueError: A field has a value of the wrong type. Whether the fields agree is checked by
+            `KnowledgeBase.validate_capabilities`.
+    """
+
+    kinds: list[str] = field(default_factory=list[str])
+    search: bool = False
+    search_mode: Literal["semantic", "lexical"] | None = None
+    query: bool = False
+    query_language: str | None = None
+    fetch: bool = False
+    browse: bool = False
+    writable: bool = False
+    derives_schema: bool = False
+
+    def __post_init__(self) -> None:
+        kinds: object = self.kinds
+        if not isinstance(kinds, list | tuple) or not all(isinstance(kind, str) for kind in cast("list[object]", kinds)):
+            raise ValueError(f"KnowledgeCapabilities.kinds must be a list of strings, not {kinds!r}.")
+        object.__setattr__(self, "kinds", list(cast("list[str]", kinds)))
+        for name in ("search", "query", "fetch", "browse", "writable", "derives_schema"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"KnowledgeCapabilities.{name} must be True or False, not {getattr(self, name)!r}.")
+        if self.search_mode not in (None, "semantic", "lexical"):
+            raise ValueError(
+                f"KnowledgeCapabilities.search_mode must be 'semantic', 'lexical' or None, not {self.search_mode!r}."
+            )
+        language: object = self.query_language
+        if language is not None and not isinstance(language, str):
+            raise ValueError(f"KnowledgeCapabilities.query_language must be a string or None, not {language!r}.")
+
+    def model_dump(self) -> dict[str, Any]:
+        """Return the declaration as a new mapping of plain values."""
+        dump = {f.name: getattr(self, f.name) for f in fields(self)}
+        dump["kinds"] = list(self.kinds)
+        return dump
+
+    def supports(self, operation: Operation) -> bool:
+        """Tell whether `operation` is declared."""
+        return self.writable if operation == "write" else bool(getattr(self, operation))
+
+
+class RecordPage(list[Record]):
+    """A list of records that also knows what it leaves out. Operations may return it in place of a plain list.
+
+    Attributes:
+        more: The store has more records than these.
+        total: How many there are in all, when the store knows.
+    """
+
+    def __init__(self, records: Iterable[Record] = (), *, more: bool = False, total: int | None = None) -> None:
+        super().__init__(records)
+        self.more = more
+        self.total = total
+
+
+@dataclass(frozen=True)
+class ToolDescription:
+    """How a tool describes itself to adapters and protocol servers. `describe(tool)` returns it.
+
+    Attributes:
+        name: The tool's name.
+        description: What the tool is for, as a model reads it.
+        parameters: JSON schema of its arguments, in a portable subset: an object of strings and integers, with a description each
+            and `enum` where the values are known; no `default`, `$ref`, `const`, union or list of types.
+        read_only: The tool only reads.
+        call: The tool as a plain function.
+        acall: The same tool as a coroutine function.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    read_only: bool
+    call: Callable[..., str] = field(repr=False, compare=False)
+    acall: Callable[..., Awaitable[str]] = field(repr=False, compare=False)
+
+
+def describe(tool: Callable[..., Any]) -> ToolDescription | None:
+    """Return the description that a router's tool carries, or `None` for any other callable."""
+    description = getattr(tool, "tool_description", None)
+    return description if isinstance(description, ToolDescription) else None
