@@ -1,0 +1,5 @@
+"""agentkernel_kb's tools in LangGraph and LangChain."""
+
+from agentkernel_kb_langgraph.builder import LangGraphToolBuilder
+
+__all__ = ["LangGraphToolBuilder"]

@@ -1,0 +1,165 @@
+"""What every adapter shares: which tools it takes, and how a call that a model sent reaches a tool without ever raising."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol, TypeVar, cast
+
+from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.model import ToolDescription, describe
+from agentkernel_kb.render import one_line
+
+_MAX_SHOWN = 60
+
+
+class Named(Protocol):
+    """A framework's tool object, as far as binding has to know it."""
+
+    name: str
+
+
+Bound = TypeVar("Bound", bound=Named)
+
+
+def bind_each(
+    tools: Iterable[object],
+    *,
+    bound: type[Bound],
+    described: Callable[[ToolDescription], Bound],
+    plain: Callable[[Callable[..., Any]], Bound],
+) -> list[Bound]:
+    """Turn tools into a framework's tool objects, in their order.
+
+    Args:
+        tools: What `KnowledgeBuilder.build()` or `build_async()` returns, other callables, and tools that are already bound.
+        bound: The framework's tool class; an instance passes through as it is.
+        described: Makes a tool object of a router's tool.
+        plain: Makes one of a callable that carries no description, by the framework's own means.
+
+    Raises:
+        TypeError: `tools` is no collection of tools, or something in it can't be called; the message names it.
+        AKConfigError: Two tools have one name.
+    """
+    made = [_bind_one(tool, bound, described, plain) for tool in _listed(tools)]
+    names = [tool.name for tool in made]
+    doubles = sorted({name for name in names if names.count(name) > 1})
+    if doubles:
+        raise AKConfigError(f"Each tool needs a name of its own; given more than once: {doubles}. All names: {names}.")
+    return made
+
+
+def _listed(tools: object) -> list[object]:
+    if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
+        raise TypeError(f"bind() takes the list of tools that KnowledgeBuilder.build() returns, not {_kind(tools)}.")
+    return list(cast("Iterable[object]", tools))
+
+
+def _bind_one(
+    tool: object,
+    bound: type[Bound],
+    described: Callable[[ToolDescription], Bound],
+    plain: Callable[[Callable[..., Any]], Bound],
+) -> Bound:
+    if isinstance(tool, bound):
+        return tool
+    if not callable(tool):
+        raise TypeError(f"bind() takes callables and {bound.__name__} objects; got {_kind(tool)}.")
+    description = describe(tool)
+    try:
+        return plain(tool) if description is None else described(_as_given(tool, description))
+    except Exception as error:
+        error.add_note(f"While binding the tool {getattr(tool, '__name__', _kind(tool))}.")
+        raise
+
+
+def _kind(value: object) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else f"an object of type {type(value).__name__}"
+
+
+def _as_given(tool: Callable[..., Any], description: ToolDescription) -> ToolDescription:
+    """Return a description whose calls go through `tool` itself.
+
+    `functools.wraps` copies the description of a tool to whatever wraps it; a wrapper that asks for approval or keeps a log
+    would silently be passed by if the calls of that description were used.
+    """
+    if tool in (description.call, description.acall):
+        return description
+    if is_async(tool):
+        return replace(description, call=partial(_run, tool), acall=tool)
+    return replace(description, call=tool, acall=partial(asyncio.to_thread, tool))
+
+
+def _run(tool: Callable[..., Any], **arguments: Any) -> Any:
+    return asyncio.run(tool(**arguments))
+
+
+def is_async(tool: Callable[..., Any]) -> bool:
+    """Tell whether calling `tool` gives something to await."""
+    return inspect.iscoroutinefunction(tool) or inspect.iscoroutinefunction(getattr(tool, "__call__", None))  # noqa: B004
+
+
+def schema_of(description: ToolDescription) -> dict[str, Any]:
+    """Return the JSON schema of a tool's arguments as new plain containers, which a framework may change as it likes."""
+    return _plain(description.parameters)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in cast("Iterable[Any]", value)]
+    return value
+
+
+def answer(description: ToolDescription, arguments: Mapping[str, Any]) -> str:
+    """Call a tool with what a model sent. Never raises; what is wrong with the call is said in the answer."""
+    fault = argument_fault(description, arguments)
+    if fault is not None:
+        return fault
+    try:
+        return description.call(**arguments)
+    except Exception as error:  # noqa: BLE001 - the boundary to the framework; the message could hold anything
+        return _failed(description, error)
+
+
+async def aanswer(description: ToolDescription, arguments: Mapping[str, Any]) -> str:
+    """`answer` without blocking the event loop. A cancellation goes through."""
+    fault = argument_fault(description, arguments)
+    if fault is not None:
+        return fault
+    try:
+        return await description.acall(**arguments)
+    except Exception as error:  # noqa: BLE001 - the boundary to the framework; the message could hold anything
+        return _failed(description, error)
+
+
+def argument_fault(description: ToolDescription, arguments: Mapping[str, Any]) -> str | None:
+    """Say which arguments are unknown or missing, or return `None`. Their values are the tool's own business."""
+    known: Mapping[str, Any] = description.parameters["properties"]
+    unknown = [_shown(name) for name in arguments if name not in known]
+    missing = [name for name in description.parameters.get("required", ()) if name not in arguments]
+    if not unknown and not missing:
+        return None
+    faults = [f"has no argument {', '.join(unknown)}"] if unknown else []
+    faults += [f"needs {', '.join(missing)}"] if missing else []
+    return f"{description.name} {' and '.join(faults)}. {arguments_of(description)}"
+
+
+def arguments_of(description: ToolDescription) -> str:
+    """Return a sentence that lists the arguments of a tool, for a message."""
+    required = description.parameters.get("required", ())
+    names = [name if name in required else f"{name} (optional)" for name in description.parameters["properties"]]
+    return f"Its arguments: {', '.join(names)}." if names else "It takes no arguments."
+
+
+def _shown(name: str) -> str:
+    text = one_line(name)
+    return repr(text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…")
+
+
+def _failed(description: ToolDescription, error: Exception) -> str:
+    return f"{description.name} failed ({type(error).__name__}). This is not an empty result. Try another way of asking."
