@@ -1,7 +1,7 @@
 """One small, honest tool set for agents over many knowledge stores.
 
-Names resolve lazily: importing the package loads no optional SDK. Backends with an SDK are imported from their own modules, such
-as `agentkernel_kb.chroma`.
+Names resolve lazily: importing the package loads no optional SDK. Backends with an SDK are imported from their own modules,
+such as `agentkernel_kb.chroma`.
 """
 
 from __future__ import annotations

@@ -21,13 +21,13 @@ _POOL_LOCK = threading.Lock()
 class KnowledgeBase(ABC):
     """A named store and what it can do.
 
-    A subclass passes its declaration to `super().__init__`, implements `backend_name`, `connect` and `get_description`, and the
-    operations that it declares. Any other operation raises `KnowledgeCapabilityError`. There is no `read()`: the `read_kb` tool
-    calls `query()` on a backend that declares a query language and `search()` on every other one.
+    A subclass passes its declaration to `super().__init__`, implements `backend_name`, `connect` and `get_description`, and
+    the operations that it declares. Any other operation raises `KnowledgeCapabilityError`. There is no `read()`: the
+    `read_kb` tool calls `query()` on a backend that declares a query language and `search()` on every other one.
 
-    An operation may name the keyword arguments `timeout` (seconds left for this call), `allow` and `max_rows` (`query` only) in its
-    signature; the router passes those that are named and no others. An operation that names `timeout` promises to give up by
-    itself in time; any other runs in a worker thread of this backend, which the caller stops waiting for.
+    An operation may name the keyword arguments `timeout` (seconds left for this call), `allow` and `max_rows` (both for
+    `query`) in its signature; the router passes those that are named and no others. An operation that names `timeout` promises to give
+    up by itself in time; any other runs in a worker thread of this backend, which the caller stops waiting for.
 
     Every operation has an async twin whose default runs the plain one in that pool. Override the twin for a driver that is async.
 
@@ -157,7 +157,7 @@ class KnowledgeBase(ABC):
 
     # Optional overrides.
 
-    def check_read(self, statement: str, *, allow: Collection[str] = ()) -> None:
+    def check_read(self, statement: str, *, allow: Collection[str] = ()) -> None:  # noqa: B027 - the default accepts
         """Prove that `statement` only reads. The default accepts everything, and `schema()` then says `guarded: false`.
 
         A backend that implements it calls it inside `query()` as well, so that a direct call is guarded too.
@@ -179,7 +179,7 @@ class KnowledgeBase(ABC):
         """Return what the backend found wrong with its own content, a sentence each; shown with its description."""
         return ()
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most backends have nothing to release
         """Release what `connect` opened. May be called twice."""
 
     def _derived_schema(self) -> Mapping[str, Any]:
@@ -211,11 +211,11 @@ class KnowledgeBase(ABC):
             ValueError: There is nothing to tell: no `add_schema()` call, and the backend does not derive its own.
         """
         if not (self._schema_added or self.capabilities.derives_schema):
-            raise ValueError(
+            raise AKConfigError(
                 f"Backend '{self._subject()}' has no schema: call add_schema({{...}}), "
                 "or declare derives_schema=True and override _derived_schema()."
             )
-        schema: dict[str, Any] = {"backend": self.backend_name, **self._derived_schema(), **self._dynamic_schema}
+        schema = {"backend": self.backend_name, **dict(self._derived_schema()), **self._dynamic_schema}
         if self.capabilities.query:
             schema["guarded"] = self.overrides("check_read")
         schema.pop("capabilities", None)  # So that it stands last even where a key of that name was added.

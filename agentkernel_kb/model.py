@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal, TypedDict
 
 Record = Mapping[str, Any]
 """A plain mapping `{"text": str, "metadata": {...}}`. `KnowledgeRecord` documents it; nothing validates it at run time."""
@@ -64,10 +64,9 @@ class KnowledgeCapabilities:
     derives_schema: bool = False
 
     def __post_init__(self) -> None:
-        kinds: object = self.kinds
-        if not isinstance(kinds, list | tuple) or not all(isinstance(kind, str) for kind in cast("list[object]", kinds)):
-            raise ValueError(f"KnowledgeCapabilities.kinds must be a list of strings, not {kinds!r}.")
-        object.__setattr__(self, "kinds", list(cast("list[str]", kinds)))
+        if not isinstance(self.kinds, list | tuple) or not all(isinstance(kind, str) for kind in self.kinds):
+            raise ValueError(f"KnowledgeCapabilities.kinds must be a list of strings, not {self.kinds!r}.")
+        object.__setattr__(self, "kinds", list(self.kinds))
         for name in ("search", "query", "fetch", "browse", "writable", "derives_schema"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"KnowledgeCapabilities.{name} must be True or False, not {getattr(self, name)!r}.")
@@ -75,9 +74,8 @@ class KnowledgeCapabilities:
             raise ValueError(
                 f"KnowledgeCapabilities.search_mode must be 'semantic', 'lexical' or None, not {self.search_mode!r}."
             )
-        language: object = self.query_language
-        if language is not None and not isinstance(language, str):
-            raise ValueError(f"KnowledgeCapabilities.query_language must be a string or None, not {language!r}.")
+        if self.query_language is not None and not isinstance(self.query_language, str):
+            raise ValueError(f"KnowledgeCapabilities.query_language must be a string or None, not {self.query_language!r}.")
 
     def model_dump(self) -> dict[str, Any]:
         """Return the declaration as a new mapping of plain values."""
@@ -111,8 +109,8 @@ class ToolDescription:
     Attributes:
         name: The tool's name.
         description: What the tool is for, as a model reads it.
-        parameters: JSON schema of its arguments, in a portable subset: an object of strings and integers, with a description each
-            and `enum` where the values are known; no `default`, `$ref`, `const`, union or list of types.
+        parameters: JSON schema of its arguments, in a portable subset: an object of strings and integers, with a description
+            each and `enum` where the values are known; no `default`, `$ref`, `const`, union or list of types.
         read_only: The tool only reads.
         call: The tool as a plain function.
         acall: The same tool as a coroutine function.

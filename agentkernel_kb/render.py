@@ -10,7 +10,8 @@ import enum
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import date, time
 from itertools import islice
 from typing import Any, cast
@@ -37,7 +38,7 @@ _CONTINUATION = "\n  | "
 
 
 def clean(text: str) -> str:
-    """Return `text` without control characters and lone surrogates; every line break becomes `\\n`."""
+    r"""Return `text` without control characters and lone surrogates; every line break becomes `\n`."""
     return _LINE_BREAKS.sub("\n", _CONTROL.sub(_replacement, text))
 
 
@@ -60,8 +61,9 @@ def to_text(value: object) -> str:
 def encode(value: object) -> Any:
     """Return `value` as something that `json.dumps` takes, whatever it is; never raises.
 
-    Dates and times become ISO 8601, decimals and identifiers their text, bytes hexadecimal or their length, NaN and the infinities
-    words, long lists of numbers their length, cycles and excess a word in angle brackets. At most 50,000 items and 24 levels.
+    Dates and times become ISO 8601, decimals and identifiers their text, bytes hexadecimal or their length, NaN and the
+    infinities words, long lists of numbers their length, cycles and excess a word in angle brackets. At most 50,000 items and
+    24 levels.
     """
     return _Encoder().encode(value, 0)
 
@@ -97,8 +99,8 @@ class _Encoder:
     def _encode_container(self, value: object, depth: int) -> Any:
         if isinstance(value, Mapping):
             return self._encode_mapping(cast("Mapping[object, object]", value), depth)
-        if isinstance(value, Set):
-            return sorted((self.encode(item, depth) for item in cast("Set[object]", value)), key=_order)
+        if isinstance(value, AbstractSet):
+            return sorted((self.encode(item, depth) for item in cast("AbstractSet[object]", value)), key=_order)
         if isinstance(value, Sequence):
             return self._encode_sequence(cast("Sequence[object]", value), depth)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -210,6 +212,12 @@ def usable_id(metadata: Mapping[str, Any]) -> str | None:
     return value if one_line(value) == value else None
 
 
+def metadata_of(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a record's metadata, empty where it has none."""
+    metadata: object = record.get("metadata")
+    return cast("Mapping[str, Any]", metadata) if isinstance(metadata, Mapping) else {}
+
+
 def record_line(record: Mapping[str, Any], *, with_id: bool) -> str:
     """Return one record as `- [id] text (source: S)`; the further lines of its text are indented behind a bar.
 
@@ -217,8 +225,7 @@ def record_line(record: Mapping[str, Any], *, with_id: bool) -> str:
         record: The record; a missing text is empty, a missing source is `N/A`.
         with_id: Show the id, for a backend that can fetch by it. Text that would itself read as an id is escaped then.
     """
-    raw: object = record.get("metadata")
-    metadata = cast("Mapping[str, Any]", raw) if isinstance(raw, Mapping) else {}
+    metadata = metadata_of(record)
     value: object = record.get("text")
     text = ("" if value is None else to_text(value)).strip("\n").replace("\n", _CONTINUATION)
     identity = usable_id(metadata) if with_id else None

@@ -1,0 +1,167 @@
+"""The router's public face: composes backends and emits the tools that some backend can serve."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self, cast
+
+from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.model import KnowledgeCapabilities, ToolDescription
+from agentkernel_kb.render import one_line
+from agentkernel_kb.router import instructions
+from agentkernel_kb.router.call import Caller
+from agentkernel_kb.router.events import ToolEvent
+from agentkernel_kb.router.limits import Limits
+from agentkernel_kb.router.overview import Overview
+from agentkernel_kb.router.plan import Planner, Registered, register
+from agentkernel_kb.router.semantic_map import SemanticMap
+from agentkernel_kb.router.tools import emitted, make_tool
+
+_LOG = logging.getLogger("agentkernel_kb.router")
+_RESERVED_NAMES = ("*",)
+
+Tool = Callable[..., str]
+AsyncTool = Callable[..., Coroutine[Any, Any, str]]
+
+
+class KnowledgeBuilder:
+    """Composes knowledge bases into one set of tools for an agent.
+
+    It never connects anything: backends do that themselves. It closes them, though: use it as a context manager, plain or
+    async, or call `close()` or `aclose()`.
+
+    Args:
+        backends: The knowledge bases, each under a name of its own.
+        semantic_map: Placeholders such as `<CLIENTS>` and what they stand for in this environment.
+        limits: Bounds of every call: rows, characters, seconds.
+        on_event: Called with a `ToolEvent` after each call. What it raises is logged and goes no further.
+
+    Raises:
+        AKConfigError: A backend is no `KnowledgeBase`, two share a name, or the map is faulty.
+    """
+
+    def __init__(
+        self,
+        backends: Iterable[KnowledgeBase],
+        semantic_map: Mapping[str, str] | None = None,
+        *,
+        limits: Limits | None = None,
+        on_event: Callable[[ToolEvent], object] | None = None,
+    ) -> None:
+        self._registered = _registered(backends)
+        self._map = semantic_map if isinstance(semantic_map, SemanticMap) else SemanticMap(semantic_map)
+        self._limits = limits or Limits()
+        self._caller = Caller(Planner(self._registered, self._map, self._limits), self._limits, on_event)
+        self._overview = Overview(list(self._registered.values()), self._caller)
+
+    @property
+    def backends(self) -> list[KnowledgeBase]:
+        """The knowledge bases, in the order in which they were given."""
+        return [each.backend for each in self._registered.values()]
+
+    def build(self, writable: bool = True) -> list[Tool]:
+        """Return the tools as plain functions.
+
+        `get_schemas`, `read_kb`, `write_kb` and `get_all_kb_descriptions` are always there; `search_kb`, `fetch_kb` and
+        `browse_kb` where some backend declares what they need. They return text and never raise.
+
+        Args:
+            writable: Emit `write_kb`.
+        """
+        return [description.call for description in self._descriptions(writable)]
+
+    def build_async(self, writable: bool = True) -> list[AsyncTool]:
+        """Return the same tools as coroutine functions, which never block the event loop.
+
+        Args:
+            writable: Emit `write_kb`.
+        """
+        return [cast("AsyncTool", description.acall) for description in self._descriptions(writable)]
+
+    def instructions(self, max_tokens: int = 1_000, *, writable: bool = True) -> str:
+        """Return the prompt of an agent that routes between these backends.
+
+        Args:
+            max_tokens: Budget, reckoned at four characters a token: descriptions are shortened first, then placeholders.
+            writable: The agent gets `write_kb`, as of `build(writable=…)`.
+        """
+        tools = [spec.name for spec, _ in emitted(self._capabilities(), writable=writable)]
+        return instructions.compose(list(self._registered.values()), tools, list(self._map), max_tokens)
+
+    def close(self) -> None:
+        """Close every backend. May be called twice; a backend that fails to close is logged and the others are closed."""
+        if self._caller.closed:
+            return
+        self._caller.closed = True
+        for each in self._registered.values():
+            try:
+                each.backend.close()
+            except Exception as error:  # noqa: BLE001 - one backend's fault must not keep the others open
+                _LOG.warning("closing '%s' failed: %s", each.name, type(error).__name__)
+            each.backend.worker_pool.shutdown()
+
+    async def aclose(self) -> None:
+        """Close every backend without blocking the event loop."""
+        import asyncio
+
+        await asyncio.get_running_loop().run_in_executor(None, self.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"KnowledgeBuilder({list(self._registered)})"
+
+    def _capabilities(self) -> dict[str, KnowledgeCapabilities]:
+        return {name: each.capabilities for name, each in self._registered.items()}
+
+    def _descriptions(self, writable: bool) -> list[ToolDescription]:
+        return [
+            make_tool(spec, names, server.call, server.acall)
+            for spec, names in emitted(self._capabilities(), writable=writable)
+            for server in [self._overview if spec.asks_all else self._caller]
+        ]
+
+
+def _registered(backends: Iterable[KnowledgeBase]) -> dict[str, Registered]:
+    supplied: object = backends
+    if isinstance(supplied, KnowledgeBase) or not isinstance(supplied, Iterable):
+        raise AKConfigError(f"KnowledgeBuilder takes a list of knowledge bases, not {type(supplied).__name__}.")
+    registered: dict[str, Registered] = {}
+    for backend in cast("Iterable[object]", supplied):
+        if not isinstance(backend, KnowledgeBase):
+            raise AKConfigError(f"KnowledgeBuilder takes KnowledgeBase objects, not {type(backend).__name__}.")
+        if not isinstance(getattr(backend, "capabilities", None), KnowledgeCapabilities):
+            raise AKConfigError(f"{type(backend).__name__} has no capabilities: call super().__init__(capabilities=…) in it.")
+        name = _checked_name(backend)
+        if name in registered:
+            raise AKConfigError(f"Two knowledge bases are called '{name}'. Give one of them another name.")
+        registered[name] = register(backend, name)
+    return registered
+
+
+def _checked_name(backend: KnowledgeBase) -> str:
+    name: object = backend.backend_name
+    if (
+        not isinstance(name, str)
+        or not name.strip()
+        or one_line(name) != name
+        or name != name.strip()
+        or name in _RESERVED_NAMES
+    ):
+        raise AKConfigError(f"{type(backend).__name__}.backend_name must be one line of text and not '*', not {name!r}.")
+    return name

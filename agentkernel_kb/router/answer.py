@@ -1,0 +1,195 @@
+"""From what a backend returned to what the model reads: bounded rows, bounded characters, and a word on what was left out."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, cast
+
+from agentkernel_kb.model import Record, RecordPage
+from agentkernel_kb.render import metadata_of, to_text
+from agentkernel_kb.router.events import Outcome
+from agentkernel_kb.router.failures import broken_contract
+from agentkernel_kb.router.limits import Limits
+from agentkernel_kb.router.plan import Plan
+from agentkernel_kb.router.statement import outer_limit
+
+_BY_ROWS = {
+    "query": "Aggregate, narrow or page through it with the statement for the rest.",
+    "search": "Narrow the query for the rest.",
+    "browse": "Browse a deeper path for the rest.",
+    "fetch": "Fetch fewer ids at a time for the rest.",
+}
+_BY_CHARACTERS = {
+    "query": "Select fewer columns or rows.",
+    "search": "Lower the limit or narrow the query.",
+    "browse": "Lower the limit or browse a deeper path.",
+    "fetch": "Fetch fewer ids at a time.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call tells the model, and how it counts."""
+
+    text: str
+    outcome: Outcome
+    rows: int = 0
+
+
+def written_answer(plan: Plan, ids: object) -> Answer:
+    """Say that a record was stored, under which id where the backend told it."""
+    shown = [to_text(identity) for identity in cast("list[object]", ids)] if isinstance(ids, list | tuple) else []
+    under = f" Id: {', '.join(shown)}." if shown else ""
+    return Answer(f"Written to '{plan.target.name}'.{under}", "ok", 1)
+
+
+def records_answer(plan: Plan, returned: object, limits: Limits) -> Answer:
+    """Render what a reading operation returned.
+
+    Raises:
+        Refusal: It is no list of records.
+    """
+    most, bounded_by = _most_rows(plan, limits.rows)
+    records = _records(plan, returned, most)
+    if not records:
+        return Answer(_nothing(plan) + _missing(plan, records), "empty")
+    shown = [_clipped(record, limits.characters) for record in records[:most]]
+    page = _Page(plan, limits, shown, bounded_by)
+    page.learn(returned, len(records))
+    return page.fit()
+
+
+def _most_rows(plan: Plan, cap: int) -> tuple[int, str]:
+    """Return how many rows to show, and what bounds them: `limit`, `rows` or the statement itself."""
+    if plan.operation == "fetch":
+        return cap, "rows"
+    if plan.operation == "query":
+        if "max_rows" in plan.way.options | plan.way.async_options:
+            return cap, "limit"  # The backend reads its own dialect: it bounds by the statement's limit, or else by `limit`.
+        own = outer_limit(plan.positional[0], plan.target.capabilities.query_language)
+        if own is not None:
+            return (own, "statement") if own <= cap else (cap, "rows")
+    return plan.limit, "rows" if plan.limit == cap else "limit"
+
+
+def _records(plan: Plan, returned: object, most: int) -> Sequence[Record]:
+    if inspect.iscoroutine(returned):
+        returned.close()
+    if isinstance(returned, list | tuple):
+        records = cast("Sequence[object]", returned)
+    elif isinstance(returned, Iterable) and not isinstance(returned, str | bytes | Mapping):
+        records = list(islice(cast("Iterable[object]", returned), most + 1))
+    else:
+        raise broken_contract(plan.target.name, plan.operation, type(cast("object", returned)).__name__)
+    for record in islice(records, most):
+        if not isinstance(record, Mapping):
+            raise broken_contract(plan.target.name, plan.operation, f"{type(record).__name__} records")
+    return cast("Sequence[Record]", records)
+
+
+def _clipped(record: Record, characters: int) -> Record:
+    """Keep a text that could not be shown whole from being rendered whole."""
+    text: object = record.get("text")
+    if isinstance(text, str) and len(text) > characters:
+        return {**record, "text": text[:characters]}
+    return record
+
+
+def _nothing(plan: Plan) -> str:
+    return to_text(plan.target.backend.format_results([]))
+
+
+def _missing(plan: Plan, records: Sequence[Record]) -> str:
+    """Name the ids that were asked for and not found."""
+    if plan.operation != "fetch" or len(records) >= len(plan.positional[0]):
+        return ""
+    found = {str(metadata_of(record).get("id")) for record in records}
+    missing = [identity for identity in plan.positional[0] if identity not in found]
+    more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
+    return f"\n'{plan.target.name}' has no record with the id {', '.join(map(repr, missing[:10]))}{more}."
+
+
+class _Page:
+    """The records of one answer and the note that stands over them."""
+
+    def __init__(self, plan: Plan, limits: Limits, records: list[Record], bounded_by: str) -> None:
+        self._plan = plan
+        self._limits = limits
+        self._records = records
+        self._cut = False
+        self._bounded_by = bounded_by
+        self._total: int | None = None
+        self._may_be_more = False
+
+    def learn(self, returned: object, count: int) -> None:
+        """Take over what the backend says of the rest, or what can be told from the number of records."""
+        if count > len(self._records):
+            self._cut, self._total = True, count
+        if isinstance(returned, RecordPage):
+            self._cut = self._cut or returned.more
+            self._total = returned.total if returned.total is not None else self._total
+            if returned.more and len(self._records) >= self._limits.rows:
+                self._bounded_by = "rows"
+        elif self._plan.operation in ("query", "browse") and not self._cut:
+            self._may_be_more = self._bounded_by == "limit" and len(self._records) == self._plan.limit
+
+    def fit(self) -> Answer:
+        """Render as many records as the characters allow."""
+        characters = self._limits.characters
+        missing = _missing(self._plan, self._records)
+        text = self._text(len(self._records)) + missing
+        if len(text) <= characters:
+            partial = self._cut or bool(missing)
+            return Answer(text, "partial" if partial else "ok", len(self._records))
+        count = _largest(len(self._records), lambda k: len(self._text(k)) <= characters)
+        text = self._text(count) if count else self._first_record_cut()
+        return Answer(text[:characters], "partial", max(count, 1))
+
+    def _text(self, count: int) -> str:
+        rendered: object = self._plan.target.backend.format_results(self._records[:count])
+        note = self._note(count)
+        return f"{note}\n{to_text(rendered)}" if note else to_text(rendered)
+
+    def _note(self, count: int) -> str:
+        operation, noun = self._plan.operation, "rows" if self._plan.operation == "query" else "records"
+        if count < len(self._records):
+            total = self._counted(count, self._total or len(self._records))
+            return f"Partial: {total} {noun}, cut at {self._limits.characters:,} characters. {_BY_CHARACTERS[operation]}"
+        if self._cut:
+            rest = self._more_by_limit() if self._bounded_by == "limit" else _BY_ROWS[operation]
+            return f"Partial: {self._counted(count, self._total)} {noun}, limited by {self._bounded_by}. {rest}"
+        if self._may_be_more:
+            return f"{count} {noun}, as many as limit={self._plan.limit} allows; there may be more."
+        return ""
+
+    def _counted(self, count: int, total: int | None) -> str:
+        return f"{count} of {total:,}" if total is not None and total > count else f"{count} of more than {count}"
+
+    def _more_by_limit(self) -> str:
+        wanted = self._total or 10 * max(self._plan.limit, len(self._records))
+        return f"More: limit={min(wanted, self._limits.rows)}."
+
+    def _first_record_cut(self) -> str:
+        """Show the beginning of one record that is longer than an answer may be."""
+        note = f"Partial: one record, cut at {self._limits.characters:,} characters. The rest does not fit into one answer."
+        record = self._records[0]
+        text = to_text(record.get("text") or "")
+        render: Callable[[int], str] = (
+            lambda size: to_text(  # noqa: E731 - a name for the search below
+                self._plan.target.backend.format_results([{**record, "text": text[:size] + "…"}])
+            )
+        )
+        size = _largest(len(text), lambda size: len(note) + 1 + len(render(size)) <= self._limits.characters)
+        return f"{note}\n{render(size)}"
+
+
+def _largest(most: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest number from 0 to `most` that fits, where everything below one that fits does too."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low

@@ -1,0 +1,196 @@
+"""One guarded call, end to end, used by every tool that asks one backend, in its plain and its async form.
+
+    1 find the backend · 2 check what it declares · 3 resolve the semantic map          Planner.plan
+    4 prove that a statement reads · 5 run it within the deadline                       run, arun: the only step with two forms
+    6 bound rows and characters · 7 render                                              records_answer, written_answer
+    8 observe: one event                                                                _observed
+
+Nothing is raised into a framework: each failure becomes a sentence and an outcome of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from agentkernel_kb.errors import KnowledgeBackendError, KnowledgeCapabilityError, KnowledgeStateError, KnowledgeTimeoutError
+from agentkernel_kb.router.answer import Answer, records_answer, written_answer
+from agentkernel_kb.router.events import ToolEvent, emit
+from agentkernel_kb.router.failures import Refusal, from_exception, not_implemented, undeclared
+from agentkernel_kb.router.limits import Limits
+from agentkernel_kb.router.plan import Plan, Planner, Request
+
+if TYPE_CHECKING:
+    import asyncio
+
+_LOG = logging.getLogger("agentkernel_kb.router")
+_CLOSED_SENTENCE = "The knowledge bases are closed. No tool can reach them any more."
+
+
+class Caller:
+    """Runs tool calls against the backends of one router.
+
+    Args:
+        planner: Finds the backend and resolves the arguments.
+        limits: Bounds of every call.
+        on_event: Told of each call once it is over.
+    """
+
+    def __init__(self, planner: Planner, limits: Limits, on_event: Callable[[ToolEvent], object] | None) -> None:
+        self._planner = planner
+        self.limits = limits
+        self._on_event = on_event
+        self.closed = False
+
+    def call(self, request: Request) -> str:
+        """Serve a call and return what the model reads; never raises an `Exception`."""
+        started = time.perf_counter()
+        plan: Plan | None = None
+        try:
+            plan = self._plan(request)
+            answer = self._answer(plan, run(plan, self.limits.rows))
+        except BaseException as error:  # noqa: BLE001 - the tool boundary; what must go on is raised again inside
+            answer = self._failed(error, plan)
+        return self._observed(request, plan, answer, started)
+
+    async def acall(self, request: Request) -> str:
+        """Serve a call without blocking the event loop; never raises an `Exception`."""
+        started = time.perf_counter()
+        plan: Plan | None = None
+        try:
+            plan = self._plan(request)
+            answer = self._answer(plan, await arun(plan, self.limits.rows))
+        except BaseException as error:  # noqa: BLE001 - the tool boundary; what must go on is raised again inside
+            answer = self._failed(error, plan)
+        return self._observed(request, plan, answer, started)
+
+    def _plan(self, request: Request) -> Plan:
+        if self.closed:
+            raise Refusal("closed", _CLOSED_SENTENCE)
+        return self._planner.plan(request)
+
+    def _answer(self, plan: Plan, returned: object) -> Answer:
+        if plan.operation == "write":
+            return written_answer(plan, returned)
+        return records_answer(plan, returned, self.limits)
+
+    def _failed(self, error: BaseException, plan: Plan | None) -> Answer:
+        raise_if_it_must_go_on(error)
+        if not isinstance(error, Refusal):
+            error = self._refusal(error, plan)
+        return Answer(error.sentence[: self.limits.characters], error.outcome)
+
+    def _refusal(self, error: BaseException, plan: Plan | None) -> Refusal:
+        name, operation = (plan.target.name, plan.operation) if plan else ("", "call")
+        log_failure(error, name, operation)
+        if isinstance(error, KnowledgeCapabilityError) and plan:
+            capable = [name for name in self._planner.names_supporting(error.capability) if name != plan.target.name]
+            if plan.target.capabilities.supports(plan.operation) and error.capability == plan.operation:
+                return not_implemented(name, operation)
+            return undeclared(name, error.capability, capable, plan.target.capabilities)
+        if isinstance(error, KnowledgeStateError) and self.closed:
+            return Refusal("closed", _CLOSED_SENTENCE)
+        return from_exception(error, name, operation, self.limits.seconds)
+
+    def _observed(self, request: Request, plan: Plan | None, answer: Answer, started: float) -> str:
+        name, operation = (plan.target.name, plan.operation) if plan else (self._planner.known_name(request.backend), "")
+        self.observe(request.tool, name, operation, answer, started)
+        return answer.text
+
+    def observe(self, tool: str, backend: str, operation: str, answer: Answer, started: float) -> None:
+        """Tell of a call that is over."""
+        milliseconds = (time.perf_counter() - started) * 1_000
+        event = ToolEvent(tool, backend, operation, answer.outcome, answer.rows, len(answer.text), milliseconds)
+        emit(event, self._on_event)
+
+
+def closed_answer() -> Answer:
+    """Say that the router is closed."""
+    return Answer(_CLOSED_SENTENCE, "closed")
+
+
+def raise_if_it_must_go_on(error: BaseException) -> None:
+    """Raise again what ends a task or the process: cancellation, an interrupt, an exit.
+
+    Anything else is an answer, also what is no `Exception`, such as the panic of a native extension.
+    """
+    cancelled = not isinstance(error, Exception) and type(error).__name__ == "CancelledError"  # asyncio need not be loaded.
+    if cancelled or isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+        raise error
+
+
+def log_failure(error: BaseException, backend: str, operation: str) -> None:
+    """Tell the operator what failed; what the error says may be confidential and is logged at DEBUG only."""
+    _LOG.info("%s on '%s' failed: %s", operation, backend, type(error).__name__)
+    _LOG.debug("%s on '%s' failed", operation, backend, exc_info=error)
+
+
+def run(plan: Plan, max_rows: int) -> object:
+    """Run the operation: in this thread if it promises to give up in time, else in a worker of its backend.
+
+    Raises:
+        KnowledgeTimeoutError: A worker did not answer in time; what it does goes on and is dropped.
+    """
+    options = plan.options(plan.way.options, max_rows)
+    if "timeout" in options:
+        return _guarded(plan, options)
+    future = plan.target.backend.worker_pool.submit(_guarded, plan, options)
+    try:
+        return future.result(plan.seconds_left())
+    except TimeoutError:
+        if future.done():  # The backend's own time-out, not ours.
+            raise
+        future.cancel()
+        raise KnowledgeTimeoutError("no answer in time") from None
+
+
+def _guarded(plan: Plan, options: dict[str, Any]) -> object:
+    if plan.operation == "query":
+        plan.target.backend.check_read(plan.positional[0], allow=plan.allow)
+    return getattr(plan.target.backend, plan.way.method)(*plan.positional, **options)
+
+
+async def arun(plan: Plan, max_rows: int) -> object:
+    """Run the operation's async twin as a task that is left behind if it does not answer in time.
+
+    Raises:
+        KnowledgeTimeoutError: It did not.
+        KnowledgeBackendError: The backend cancelled the task.
+    """
+    import asyncio  # Loaded by whoever runs an event loop; a program without one doesn't pay for it.
+
+    task = asyncio.ensure_future(_aguarded(plan, max_rows))
+    try:
+        await asyncio.wait({task}, timeout=plan.seconds_left())
+    except asyncio.CancelledError:
+        _abandon(task)
+        raise
+    if task.cancelled():  # By something inside the backend: nobody cancelled this call.
+        raise KnowledgeBackendError("the backend cancelled its own work")
+    if task.done():
+        return task.result()
+    _abandon(task)
+    raise KnowledgeTimeoutError("no answer in time")
+
+
+def _aguarded(plan: Plan, max_rows: int) -> Coroutine[Any, Any, object]:
+    operation = getattr(plan.target.backend, f"a{plan.way.method}")
+    if plan.operation == "query" and plan.target.guards:
+        return _achecked(plan, operation, max_rows)
+    return operation(*plan.positional, **plan.options(plan.way.async_options, max_rows))
+
+
+async def _achecked(plan: Plan, operation: Callable[..., Coroutine[Any, Any, object]], max_rows: int) -> object:
+    import asyncio
+
+    backend = plan.target.backend
+    # A proof takes a parse, or a question to the server: not on the event loop.
+    await asyncio.wrap_future(backend.worker_pool.submit(backend.check_read, plan.positional[0], allow=plan.allow))
+    return await operation(*plan.positional, **plan.options(plan.way.async_options, max_rows))
+
+
+def _abandon(task: asyncio.Future[object]) -> None:
+    task.cancel()
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())  # Retrieved, so that nobody is warned of it.

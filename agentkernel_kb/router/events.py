@@ -1,0 +1,67 @@
+"""What is told about a tool call once it is over."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Outcome = Literal[
+    "ok",
+    "empty",
+    "partial",
+    "bad_argument",
+    "unknown_backend",
+    "undeclared",
+    "unknown_token",
+    "refused",
+    "timeout",
+    "unavailable",
+    "rejected",
+    "error",
+    "closed",
+]
+"""How a call ended.
+
+`ok`: everything asked for. `empty`: nothing found. `partial`: something was left out, and the answer says what. The others
+are failures, each with a sentence of its own: an argument that cannot be understood, a name that is not registered, an
+operation that is not declared, a placeholder that is not known, a statement that is not a read, no answer in time, a backend
+that cannot be reached, a statement that the store rejected, any other failure of the backend, and a router that is closed.
+"""
+
+_LOG = logging.getLogger("agentkernel_kb.router")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEvent:
+    """One tool call, without anything confidential: no text, no parameters.
+
+    Attributes:
+        tool: Name of the tool.
+        backend: Name of the backend, `""` for a tool that asks all of them or a name that is not registered.
+        operation: The operation that ran: search, query, fetch, browse, write, schema or describe.
+        outcome: How the call ended.
+        rows: Records in the answer.
+        characters: Length of the answer.
+        milliseconds: Time from the call to the answer.
+    """
+
+    tool: str
+    backend: str
+    operation: str
+    outcome: Outcome
+    rows: int
+    characters: int
+    milliseconds: float
+
+
+def emit(event: ToolEvent, listener: Callable[[ToolEvent], object] | None) -> None:
+    """Log an event and hand it to the listener, whose failure is logged and goes no further."""
+    _LOG.debug("%s", event)
+    if listener is None:
+        return
+    try:
+        listener(event)
+    except Exception:  # noqa: BLE001 - an observer must not break the call that it observes
+        _LOG.warning("on_event failed for a call of %s", event.tool, exc_info=_LOG.isEnabledFor(logging.DEBUG))

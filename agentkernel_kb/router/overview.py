@@ -1,0 +1,164 @@
+"""The two tools that ask every backend: their schemas and their descriptions. One that fails does not spoil the others."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future, wait
+from typing import Any, cast
+
+from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.errors import KnowledgeTimeoutError
+from agentkernel_kb.render import encode, one_line, to_text
+from agentkernel_kb.router.answer import Answer
+from agentkernel_kb.router.call import Caller, closed_answer, log_failure, raise_if_it_must_go_on
+from agentkernel_kb.router.failures import from_exception
+from agentkernel_kb.router.limits import Limits
+from agentkernel_kb.router.plan import Registered, Request
+
+# (most items of a list or mapping, most characters of a text) tried in turn until the schemas fit.
+_SHRINKING = ((200, 2_000), (60, 400), (20, 160), (6, 60))
+_MOST_DIAGNOSTICS = 5
+
+Asked = Mapping[str, "Future[Any]"]
+
+
+class Overview:
+    """Serves `get_schemas` and `get_all_kb_descriptions`.
+
+    Args:
+        registered: The backends.
+        caller: The router's caller, whose limits, listener and end these tools share.
+    """
+
+    def __init__(self, registered: list[Registered], caller: Caller) -> None:
+        self._registered = registered
+        self._caller = caller
+
+    def call(self, request: Request) -> str:
+        """Ask every backend at once and compose the answer; never raises an `Exception`."""
+        started = time.perf_counter()
+        asked = self._ask(request.tool)
+        wait(asked.values(), timeout=self._caller.limits.seconds)
+        return self._observed(request.tool, asked, started)
+
+    async def acall(self, request: Request) -> str:
+        """Ask every backend at once without blocking the event loop."""
+        import asyncio
+
+        started = time.perf_counter()
+        asked = self._ask(request.tool)
+        waiting = [asyncio.wrap_future(future) for future in asked.values()]
+        if waiting:
+            await asyncio.wait(waiting, timeout=self._caller.limits.seconds)
+        for future in waiting:  # Seen, so that nobody is warned of an exception that was never retrieved.
+            _ = future.cancel() or future.cancelled() or future.exception()
+        return self._observed(request.tool, asked, started)
+
+    def _ask(self, tool: str) -> dict[str, Future[Any]]:
+        if self._caller.closed:
+            return {}
+        question = _schema if tool == "get_schemas" else _description_of
+        return {each.name: each.backend.worker_pool.submit(question, each.backend) for each in self._registered}
+
+    def _observed(self, tool: str, asked: Asked, started: float) -> str:
+        operation, compose = ("schema", schemas_answer) if tool == "get_schemas" else ("describe", descriptions_answer)
+        answer = closed_answer() if self._caller.closed else compose(asked, self._caller.limits)
+        self._caller.observe(tool, "", operation, answer, started)
+        return answer.text
+
+
+def _schema(backend: KnowledgeBase) -> object:
+    return backend.schema()
+
+
+def _description_of(backend: KnowledgeBase) -> tuple[str, list[str]]:
+    diagnostics = [one_line(to_text(diagnostic)) for diagnostic in backend.get_diagnostics()]
+    return one_line(to_text(backend.get_description())), diagnostics
+
+
+def schemas_answer(asked: Asked, limits: Limits) -> Answer:
+    """Compose the JSON of all schemas; a backend without one stands there with its error."""
+    results = {name: _result(name, future, "schema", limits) for name, future in asked.items()}
+    schemas = {name: {"error": result} if failed else encode(result) for name, (result, failed) in results.items()}
+    failed = any(failed for _, failed in results.values())
+    text, shrunk = _fitting(schemas, limits.characters)
+    return Answer(text, "partial" if failed or shrunk else "ok", len(schemas))
+
+
+def descriptions_answer(asked: Asked, limits: Limits) -> Answer:
+    """Compose one line on each backend, followed by its diagnostics."""
+    results = {name: _result(name, future, "describe", limits) for name, future in asked.items()}
+    lines = [_description(name, result, failed) for name, (result, failed) in results.items()]
+    text = "\n".join(lines) or "No knowledge bases are registered."
+    partial = any(failed for _, failed in results.values()) or len(text) > limits.characters
+    return Answer(text[: limits.characters], "partial" if partial else "ok", len(lines))
+
+
+def _result(name: str, future: Future[Any], operation: str, limits: Limits) -> tuple[Any, bool]:
+    """Return what a finished backend answered, or the sentence on why it did not, and whether it is that."""
+    try:
+        if not future.done():
+            future.cancel()
+            raise KnowledgeTimeoutError("no answer in time")
+        return future.result(), False
+    except BaseException as error:  # noqa: BLE001 - the tool boundary; what must go on is raised again inside
+        raise_if_it_must_go_on(error)
+        log_failure(error, name, operation)
+        return from_exception(error, name, operation, limits.seconds).sentence, True
+
+
+def _description(name: str, result: Any, failed: bool) -> str:
+    if failed:
+        return f"- {name}: (no description: {result})"
+    text, diagnostics = cast("tuple[str, list[str]]", result)
+    shown = [f"\n  | {diagnostic}" for diagnostic in diagnostics[:_MOST_DIAGNOSTICS]]
+    if len(diagnostics) > _MOST_DIAGNOSTICS:
+        shown.append(f"\n  | and {len(diagnostics) - _MOST_DIAGNOSTICS} more diagnostics")
+    return f"- {name}: {text}{''.join(shown)}"
+
+
+def _fitting(schemas: Mapping[str, Any], characters: int) -> tuple[str, bool]:
+    """Return the JSON of all schemas, the largest ones shortened as far as it takes to fit."""
+    text = _json(schemas)
+    for items, length in _SHRINKING:
+        if len(text) <= characters:
+            break
+        share = characters // max(1, len(schemas))
+        schemas = {
+            name: schema if len(_json(schema)) <= share else _shrunk(schema, items, length) for name, schema in schemas.items()
+        }
+        text = _json(schemas)
+    else:
+        if len(text) > characters:
+            schemas = {name: {"error": "The schemas are too long for one answer."} for name in schemas}
+            return _json(schemas), True
+    return text, any(isinstance(schema, dict) and "truncated" in schema for schema in schemas.values())
+
+
+def _shrunk(schema: Any, items: int, length: int) -> Any:
+    shorter = _shorter(schema, items, length)
+    if isinstance(schema, dict) and isinstance(shorter, dict):
+        whole = cast("dict[str, Any]", schema)
+        kept = {"capabilities": whole["capabilities"]} if "capabilities" in whole else {}
+        return {**cast("dict[str, Any]", shorter), "truncated": "Parts are left out, marked by …", **kept}
+    return shorter
+
+
+def _shorter(value: Any, items: int, length: int) -> Any:
+    if isinstance(value, dict):
+        pairs = list(cast("dict[str, Any]", value).items())
+        shorter = {key[:length]: _shorter(item, items, length) for key, item in pairs[:items]}
+        return shorter if len(pairs) <= items else {**shorter, "…": f"{len(pairs) - items} more"}
+    if isinstance(value, list):
+        listed = cast("list[Any]", value)
+        rest = [f"… {len(listed) - items} more"] if len(listed) > items else []
+        return [_shorter(item, items, length) for item in listed[:items]] + rest
+    if isinstance(value, str) and len(value) > length:
+        return f"{value[:length]}…"
+    return value
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=None)

@@ -1,0 +1,243 @@
+"""What a call is going to do: the registered backend, the operation and its arguments, understood and resolved."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast, get_args
+
+from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.model import KnowledgeCapabilities, Operation
+from agentkernel_kb.router import arguments as understood
+from agentkernel_kb.router.failures import Refusal, not_implemented, undeclared, unknown_backend
+from agentkernel_kb.router.limits import Limits
+from agentkernel_kb.router.semantic_map import SemanticMap
+
+DEFAULT_LIMIT = 3
+DEFAULT_BROWSE_LIMIT = 50
+_OPTIONS = frozenset(("timeout", "allow", "max_rows"))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A tool call as it arrived: nothing in it has been looked at."""
+
+    tool: str
+    backend: object = None
+    arguments: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How one operation of a backend is called.
+
+    Attributes:
+        method: Name of the plain method; its twin is called `a` and that.
+        options: Which of `timeout`, `allow` and `max_rows` the plain method names.
+        async_options: The same of its twin; a twin that is not overridden takes what the plain method takes.
+        implemented: The backend has the operation, and not just the contract's default.
+    """
+
+    method: str
+    options: frozenset[str]
+    async_options: frozenset[str]
+    implemented: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A backend as the router knows it."""
+
+    name: str
+    backend: KnowledgeBase
+    capabilities: KnowledgeCapabilities
+    ways: Mapping[Operation, Way]
+    guards: bool
+
+
+@dataclass(slots=True)
+class Plan:
+    """One call that is ready to run.
+
+    Attributes:
+        target: The backend.
+        operation: What it is asked to do.
+        way: How it is called.
+        positional: The operation's arguments.
+        limit: Most records that the caller asked for.
+        allow: Table functions that the semantic map brought into the statement.
+        seconds: How long the call may take.
+        deadline: When it has to be over, by `time.monotonic()`.
+    """
+
+    target: Registered
+    operation: Operation
+    way: Way
+    positional: tuple[Any, ...]
+    limit: int
+    allow: tuple[str, ...]
+    seconds: float
+    deadline: float
+
+    def seconds_left(self) -> float:
+        """Return the time left, never negative."""
+        return max(0.0, self.deadline - time.monotonic())
+
+    def options(self, names: frozenset[str], max_rows: int) -> dict[str, Any]:
+        """Return the keyword arguments for an operation that names `names`."""
+        if not names:
+            return {}
+        values = {"timeout": self.seconds_left(), "allow": self.allow, "max_rows": max_rows}
+        return {name: values[name] for name in names}
+
+
+def register(backend: KnowledgeBase, name: str) -> Registered:
+    """Look a backend over once, so that no call has to."""
+    operations: tuple[Operation, ...] = get_args(Operation)
+    return Registered(
+        name=name,
+        backend=backend,
+        capabilities=backend.capabilities,
+        ways={operation: _way(backend, operation) for operation in operations},
+        guards=backend.overrides("check_read"),
+    )
+
+
+def _way(backend: KnowledgeBase, operation: Operation) -> Way:
+    source = "add" if operation == "write" and backend.overrides("add") else operation
+    plain = _named_options(getattr(backend, source))
+    twin = f"a{source}"
+    return Way(
+        method="add" if operation == "write" else operation,
+        options=plain,
+        async_options=_named_options(getattr(backend, twin)) if backend.overrides(twin) else plain,
+        implemented=backend.overrides(source) or backend.overrides(twin),
+    )
+
+
+def _named_options(method: Callable[..., Any]) -> frozenset[str]:
+    try:
+        parameters = inspect.signature(method).parameters.values()
+    except (TypeError, ValueError):  # A callable of an extension module without a signature.
+        return frozenset()
+    named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return frozenset(parameter.name for parameter in parameters if parameter.kind in named) & _OPTIONS
+
+
+class Planner:
+    """Steps 1 to 3 of a call: find the backend, check what it declares, resolve the semantic map."""
+
+    def __init__(self, registered: Mapping[str, Registered], semantic_map: SemanticMap, limits: Limits) -> None:
+        self._registered = registered
+        self._map = semantic_map
+        self._limits = limits
+        self._planners: dict[str, Callable[[Registered, Mapping[str, object]], Plan]] = {
+            "read_kb": self._read,
+            "search_kb": self._search,
+            "fetch_kb": self._fetch,
+            "browse_kb": self._browse,
+            "write_kb": self._write,
+        }
+
+    def plan(self, request: Request) -> Plan:
+        """Return what the call is going to do.
+
+        Raises:
+            Refusal: It can't be done; the refusal says why.
+            UnknownTokenError: A placeholder is not known.
+        """
+        return self._planners[request.tool](self.find(request.backend), request.arguments)
+
+    def find(self, name: object) -> Registered:
+        """Return the backend of that name.
+
+        Raises:
+            Refusal: There is none.
+        """
+        target = self._registered.get(name) if isinstance(name, str) else None
+        if target is None:
+            target = self._registered.get(understood.as_name(name))
+        if target is None:
+            raise unknown_backend(understood.shown(understood.as_name(name)), self._registered)
+        return target
+
+    def names_supporting(self, operation: str) -> list[str]:
+        """Return the names of the backends that declare an operation."""
+        known = cast("Operation", operation) if operation in get_args(Operation) else None
+        return [name for name, other in self._registered.items() if known and other.capabilities.supports(known)]
+
+    def known_name(self, name: object) -> str:
+        """Return the name if it is registered, else `""`: what a model sent is not for an event."""
+        try:
+            return self.find(name).name
+        except Refusal:
+            return ""
+
+    def _read(self, target: Registered, given: Mapping[str, object]) -> Plan:
+        if not target.capabilities.query:
+            return self._search(target, given)
+        language = target.capabilities.query_language
+        way = self._way(target, "query")
+        written = understood.as_required_text(given["query"], "query", f"a {language} statement")
+        self._map.check_statement(written, language)
+        statement, functions = self._map.resolve(written)
+        return self._plan(target, "query", way, (statement,), self._limit(given, DEFAULT_LIMIT), functions)
+
+    def _search(self, target: Registered, given: Mapping[str, object]) -> Plan:
+        way = self._way(target, "search")
+        text, _ = self._map.resolve(understood.as_required_text(given["query"], "query", "what to look for, in plain words"))
+        return self._plan(target, "search", way, (text,), self._limit(given, DEFAULT_LIMIT))
+
+    def _fetch(self, target: Registered, given: Mapping[str, object]) -> Plan:
+        way = self._way(target, "fetch")
+        ids = [self._resolved_name(identity) for identity in understood.as_ids(given["ids"], self._limits.rows)]
+        return self._plan(target, "fetch", way, (ids,), len(ids))
+
+    def _browse(self, target: Registered, given: Mapping[str, object]) -> Plan:
+        way = self._way(target, "browse")
+        path = self._resolved_name(understood.unquoted(understood.as_text(given["path"], "path")))
+        return self._plan(target, "browse", way, (path,), self._limit(given, DEFAULT_BROWSE_LIMIT))
+
+    def _write(self, target: Registered, given: Mapping[str, object]) -> Plan:
+        way = self._way(target, "write")
+        text = understood.as_text(given["text"], "text")
+        written = understood.as_text(given["query"], "query")
+        params = understood.as_params(given["params_json"])
+        if not text.strip() and not written.strip():
+            raise Refusal("bad_argument", "There is nothing to write: text and query are both empty.")
+        metadata: dict[str, Any] = {"source": understood.as_text(given["source"], "source").strip() or "agent"}
+        if written.strip():
+            self._map.check_statement(written, target.capabilities.query_language)
+            metadata |= {"query": self._map.resolve(written)[0], "params": params}
+        elif params:
+            raise Refusal("bad_argument", "params_json is for the statement in query, which is empty.")
+        return self._plan(target, "write", way, ([{"text": text, "metadata": metadata}],), 1)
+
+    def _way(self, target: Registered, operation: Operation) -> Way:
+        if not target.capabilities.supports(operation):
+            raise undeclared(target.name, operation, self.names_supporting(operation), target.capabilities)
+        way = target.ways[operation]
+        if not way.implemented:
+            raise not_implemented(target.name, operation)
+        return way
+
+    def _limit(self, given: Mapping[str, object], default: int) -> int:
+        return understood.as_limit(given["limit"], min(default, self._limits.rows), self._limits.rows)
+
+    def _resolved_name(self, name: str) -> str:
+        self._map.check_name(name)
+        return self._map.resolve(name)[0]
+
+    def _plan(
+        self,
+        target: Registered,
+        operation: Operation,
+        way: Way,
+        positional: tuple[Any, ...],
+        limit: int,
+        allow: tuple[str, ...] = (),
+    ) -> Plan:
+        seconds = self._limits.seconds
+        return Plan(target, operation, way, positional, limit, allow, seconds, time.monotonic() + seconds)

@@ -1,0 +1,186 @@
+"""Logical placeholders and what they stand for: one pass, longest token first, values never read again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.router.redaction import holds_credentials
+from agentkernel_kb.router.statement import code_parts
+
+_TOKEN_SHAPED = re.compile(r"<[A-Z][A-Z0-9_]*>")
+_CALLED = re.compile(r"([A-Za-z_][\w$]*(?:\s*\.\s*[A-Za-z_][\w$]*)*)\s*\(")
+_SHOWN_TOKENS = 20
+
+
+class UnknownTokenError(AKConfigError):
+    """A word of the shape of a placeholder that the map does not know.
+
+    Attributes:
+        token: The word.
+    """
+
+    def __init__(self, token: str, known: list[str]) -> None:
+        self.token = token
+        super().__init__(_unknown_sentence(token, known))
+
+
+class SemanticMap(Mapping[str, str]):
+    """Tokens such as `<CLIENTS>` and the physical names that they stand for in one environment.
+
+    The mapping is copied: changing the original later changes nothing.
+
+    Args:
+        tokens: Token to physical name. Tokens are usually `<UPPER_CASE>`; any non-blank text works, and one that begins or ends
+            in a letter, digit or underscore is replaced only where a word begins or ends.
+
+    Raises:
+        AKConfigError: A token is blank or no text, or a value is no text or holds credentials.
+    """
+
+    def __init__(self, tokens: Mapping[str, str] | None = None) -> None:
+        supplied: object = {} if tokens is None else tokens
+        if not isinstance(supplied, Mapping):
+            raise AKConfigError(f"A semantic map is a mapping of tokens to names, not {type(supplied).__name__}.")
+        self._values = {
+            _checked_token(token): _checked_value(token, value)
+            for token, value in cast("Mapping[object, object]", supplied).items()
+        }
+        self._functions = {token: _called_functions(value) for token, value in self._values.items()}
+        lengths: dict[str, set[int]] = {}
+        for token in self._values:
+            lengths.setdefault(token[0], set()).add(len(token))
+        self._lengths = {first: sorted(all_, reverse=True) for first, all_ in lengths.items()}
+        self._first_characters = re.compile(f"[{re.escape(''.join(self._lengths))}]") if self._lengths else None
+
+    @classmethod
+    def from_yaml(cls, source: str | Path, *, environment: str | None = None) -> SemanticMap:
+        """Read a map of the shape `semantic_map: {…}` with overlays `environments: {prod: {semantic_map: {…}}}`.
+
+        Args:
+            source: Path of the file.
+            environment: Overlay to apply, token by token; `None` for the base map alone.
+
+        Raises:
+            AKConfigError: The file cannot be read or has another shape, a token stands twice, or the environment is not in it.
+        """
+        from agentkernel_kb.router.semantic_map_yaml import read_tokens  # YAML is only loaded where it is used.
+
+        return cls(read_tokens(Path(source), environment))
+
+    def __getitem__(self, token: str) -> str:
+        return self._values[token]
+
+    def __iter__(self) -> Any:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"SemanticMap({list(self._values)})"
+
+    def resolve(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """Replace every known token.
+
+        Where two tokens begin at one place the longer one counts; what a value holds is not looked at again.
+
+        Returns:
+            The text, and the names of the functions that the inserted values call.
+        """
+        if self._first_characters is None:
+            return text, ()
+        pieces: list[str] = []
+        functions: tuple[str, ...] = ()
+        end = 0
+        for first in self._first_characters.finditer(text):
+            start = first.start()
+            if start < end:
+                continue
+            token = self._token_at(text, start, first[0])
+            if token is not None:
+                pieces += (text[end:start], self._values[token])
+                functions += self._functions[token]
+                end = start + len(token)
+        return ("".join(pieces) + text[end:] if pieces else text), functions
+
+    def _token_at(self, text: str, start: int, first: str) -> str | None:
+        for length in self._lengths[first]:
+            token = text[start : start + length]
+            if token in self._values and _stands_alone(text, start, start + length):
+                return token
+        return None
+
+    def check_statement(self, statement: str, language: str | None) -> None:
+        """Look for an unknown placeholder in a statement's code, before the known ones are replaced.
+
+        Literals and comments are passed over, and so is a word directly behind an identifier (`ARRAY<BIGINT>`).
+
+        Raises:
+            UnknownTokenError: There is one.
+        """
+        if "<" not in statement or not any(match[0] not in self._values for match in _TOKEN_SHAPED.finditer(statement)):
+            return
+        for offset, part in code_parts(statement, language):
+            for match in _TOKEN_SHAPED.finditer(part):
+                before = statement[offset + match.start() - 1 : offset + match.start()]
+                if match[0] not in self._values and not (before.isalnum() or before == "_"):
+                    raise UnknownTokenError(match[0], list(self._values))
+
+    def check_name(self, name: str) -> None:
+        """Look for an unknown placeholder in a path or an id.
+
+        Raises:
+            UnknownTokenError: There is one.
+        """
+        for match in _TOKEN_SHAPED.finditer(name):
+            if match[0] not in self._values:
+                raise UnknownTokenError(match[0], list(self._values))
+
+
+def _checked_token(token: object) -> str:
+    if not isinstance(token, str) or not token.strip():
+        raise AKConfigError(f"A token of the semantic map must be text such as '<CLIENTS>', not {token!r}.")
+    return token
+
+
+def _checked_value(token: object, value: object) -> str:
+    if not isinstance(value, str):
+        raise AKConfigError(f"The semantic map's value for {token!r} must be text, not {type(value).__name__}.")
+    if holds_credentials(value):
+        raise AKConfigError(
+            f"The semantic map's value for {token!r} holds credentials. A model can read what a token stands for: "
+            "map names only, and give credentials to the backend."
+        )
+    return value
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Tell whether a token is no part of a longer word; one that ends in a bracket always stands alone."""
+    glued_before = start > 0 and _is_word(text[start]) and _is_word(text[start - 1])
+    glued_after = end < len(text) and _is_word(text[end - 1]) and _is_word(text[end])
+    return not (glued_before or glued_after)
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _called_functions(value: str) -> tuple[str, ...]:
+    """Name the functions that a value calls, such as `kb.system.sheet` in `TABLE(kb.system.sheet(id => '1'))`."""
+    code = "".join(part for _, part in code_parts(value, "sql"))
+    names = (re.sub(r"\s", "", name) for name in _CALLED.findall(code))
+    return tuple(name for name in names if name.upper() not in ("TABLE", "LATERAL"))
+
+
+def _unknown_sentence(token: str, known: list[str]) -> str:
+    from difflib import get_close_matches  # Only a failure needs it.
+
+    nearest = get_close_matches(token, known, n=1, cutoff=0.6)
+    hint = f" Did you mean {nearest[0]}?" if nearest else ""
+    shown = ", ".join(known[:_SHOWN_TOKENS]) or "none"
+    more = f" and {len(known) - _SHOWN_TOKENS} more" if len(known) > _SHOWN_TOKENS else ""
+    return f"Unknown placeholder {token}.{hint} Known: {shown}{more}."
