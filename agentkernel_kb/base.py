@@ -26,10 +26,11 @@ class KnowledgeBase(ABC):
     `read_kb` tool calls `query()` on a backend that declares a query language and `search()` on every other one.
 
     An operation may name the keyword arguments `timeout` (seconds left for this call), `allow` and `max_rows` (both for
-    `query`) in its signature; the router passes those that are named and no others. An operation that names `timeout` promises to give
-    up by itself in time; any other runs in a worker thread of this backend, which the caller stops waiting for.
+    `query`) in its signature; the router passes those that are named and no others. An operation that names `timeout` promises
+    to give up by itself in time; any other runs in a worker thread of this backend, which the caller stops waiting for.
 
-    Every operation has an async twin whose default runs the plain one in that pool. Override the twin for a driver that is async.
+    Every operation has an async twin whose default runs the plain one in that pool. A backend with an async driver overrides
+    the twin.
 
     Args:
         capabilities: What the backend can do.
@@ -48,6 +49,7 @@ class KnowledgeBase(ABC):
         self.capabilities = capabilities
         self._dynamic_schema: dict[str, Any] = {}
         self._schema_added = False
+        self._kb_worker_pool: WorkerPool | None = None
 
     # What every backend implements.
 
@@ -256,14 +258,13 @@ class KnowledgeBase(ABC):
     @property
     def worker_pool(self) -> WorkerPool:
         """The threads in which this backend's blocking operations run; made on first use."""
-        pool = self.__dict__.get("_worker_pool")
-        if pool is None:
+        if self._kb_worker_pool is None:
             with _POOL_LOCK:
-                pool = self.__dict__.get("_worker_pool")
-                if pool is None:
-                    pool = self.__dict__["_worker_pool"] = WorkerPool(self.max_workers, f"kb-{self._subject()}")
+                if self._kb_worker_pool is None:
+                    pool = WorkerPool(self.max_workers, f"kb-{self._subject()}")
                     weakref.finalize(self, pool.shutdown)
-        return pool
+                    self._kb_worker_pool = pool
+        return self._kb_worker_pool
 
     async def _in_worker(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         import asyncio  # Half of the contract's import time, and of no use to who calls the plain operations.

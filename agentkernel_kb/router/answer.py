@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, cast
+from typing import cast
 
 from agentkernel_kb.model import Record, RecordPage
 from agentkernel_kb.render import metadata_of, to_text
@@ -55,7 +55,7 @@ def records_answer(plan: Plan, returned: object, limits: Limits) -> Answer:
     most, bounded_by = _most_rows(plan, limits.rows)
     records = _records(plan, returned, most)
     if not records:
-        return Answer(_nothing(plan) + _missing(plan, records), "empty")
+        return Answer("\n".join(filter(None, (_nothing(plan), _missing(plan, records)))), "empty")
     shown = [_clipped(record, limits.characters) for record in records[:most]]
     page = _Page(plan, limits, shown, bounded_by)
     page.learn(returned, len(records))
@@ -109,7 +109,7 @@ def _missing(plan: Plan, records: Sequence[Record]) -> str:
     found = {str(metadata_of(record).get("id")) for record in records}
     missing = [identity for identity in plan.positional[0] if identity not in found]
     more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
-    return f"\n'{plan.target.name}' has no record with the id {', '.join(map(repr, missing[:10]))}{more}."
+    return f"'{plan.target.name}' has no record with the id {', '.join(map(repr, missing[:10]))}{more}."
 
 
 class _Page:
@@ -123,6 +123,7 @@ class _Page:
         self._bounded_by = bounded_by
         self._total: int | None = None
         self._may_be_more = False
+        self._missing = _missing(plan, records)
 
     def learn(self, returned: object, count: int) -> None:
         """Take over what the backend says of the rest, or what can be told from the number of records."""
@@ -139,10 +140,9 @@ class _Page:
     def fit(self) -> Answer:
         """Render as many records as the characters allow."""
         characters = self._limits.characters
-        missing = _missing(self._plan, self._records)
-        text = self._text(len(self._records)) + missing
+        text = self._text(len(self._records))
         if len(text) <= characters:
-            partial = self._cut or bool(missing)
+            partial = self._cut or bool(self._missing)
             return Answer(text, "partial" if partial else "ok", len(self._records))
         count = _largest(len(self._records), lambda k: len(self._text(k)) <= characters)
         text = self._text(count) if count else self._first_record_cut()
@@ -150,8 +150,7 @@ class _Page:
 
     def _text(self, count: int) -> str:
         rendered: object = self._plan.target.backend.format_results(self._records[:count])
-        note = self._note(count)
-        return f"{note}\n{to_text(rendered)}" if note else to_text(rendered)
+        return "\n".join(part for part in (self._note(count), self._missing, to_text(rendered)) if part)
 
     def _note(self, count: int) -> str:
         operation, noun = self._plan.operation, "rows" if self._plan.operation == "query" else "records"
@@ -175,13 +174,13 @@ class _Page:
     def _first_record_cut(self) -> str:
         """Show the beginning of one record that is longer than an answer may be."""
         note = f"Partial: one record, cut at {self._limits.characters:,} characters. The rest does not fit into one answer."
+        note = f"{note}\n{self._missing}" if self._missing else note
         record = self._records[0]
         text = to_text(record.get("text") or "")
-        render: Callable[[int], str] = (
-            lambda size: to_text(  # noqa: E731 - a name for the search below
-                self._plan.target.backend.format_results([{**record, "text": text[:size] + "…"}])
-            )
-        )
+
+        def render(size: int) -> str:
+            return to_text(self._plan.target.backend.format_results([{**record, "text": text[:size] + "…"}]))
+
         size = _largest(len(text), lambda size: len(note) + 1 + len(render(size)) <= self._limits.characters)
         return f"{note}\n{render(size)}"
 

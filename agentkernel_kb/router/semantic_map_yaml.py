@@ -19,7 +19,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[object] = set()
         for key_node, _ in node.value:
-            key = cast("object", self.construct_object(key_node, deep=True))
+            key = cast("object", self.construct_object(key_node, deep=True))  # pyright: ignore[reportUnknownMemberType] - partly untyped
             if isinstance(key, Hashable):
                 if key in seen:
                     raise yaml.constructor.ConstructorError(None, None, f"{key!r} stands twice", key_node.start_mark)
@@ -60,11 +60,12 @@ def _load(path: Path) -> object:
 
 
 def _section(path: Path, document: Mapping[str, object], *keys: str) -> Mapping[str, object]:
-    section: object = document
-    for depth, key in enumerate(keys):
-        section = cast("Mapping[str, object]", section).get(key)
-        if section is None:
+    section = document
+    for depth, key in enumerate(keys, 1):
+        value = section.get(key)
+        if value is None:
             return {}
-        if not isinstance(cast("object", section), Mapping):
-            raise AKConfigError(f"{path}: '{'.'.join(keys[: depth + 1])}' must be a mapping; {_SHAPE}.")
-    return cast("Mapping[str, object]", section)
+        if not isinstance(value, Mapping):
+            raise AKConfigError(f"{path}: '{'.'.join(keys[:depth])}' must be a mapping; {_SHAPE}.")
+        section = cast("Mapping[str, object]", value)
+    return section
