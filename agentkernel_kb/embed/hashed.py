@@ -1,0 +1,93 @@
+"""HashEmbedder: deterministic lexical vectors by feature hashing, with the standard library only."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable
+from functools import lru_cache
+
+from agentkernel_kb.embed.words import features
+from agentkernel_kb.errors import AKConfigError
+
+MAX_DIMENSIONS = 65_536
+_CACHED_FEATURES = 32_768
+
+
+class HashEmbedder:
+    """Turns texts into vectors that are alike where the texts share words; not a neural model, so it knows no synonyms.
+
+    The same text gives the same vector in every process, on every machine and under every version of Python. Good for the demo,
+    for tests and for small corpora. Call it with a list of texts, or use `embed_documents` and `embed_query`.
+
+    Args:
+        dimensions: Length of a vector, 1 to 65,536. Fewer mean that more words share a place.
+
+    Raises:
+        AKConfigError: `dimensions` is out of range, or not a whole number.
+    """
+
+    def __init__(self, dimensions: int = 384) -> None:
+        supplied: object = dimensions
+        if not isinstance(supplied, int) or isinstance(supplied, bool) or not 1 <= supplied <= MAX_DIMENSIONS:
+            raise AKConfigError(
+                f"HashEmbedder: dimensions must be a whole number from 1 to {MAX_DIMENSIONS}, not {supplied!r}; usual is 384."
+            )
+        self._dimensions = supplied
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        return self._dimensions
+
+    @property
+    def name(self) -> str:
+        """Fingerprint: vectors of embedders with the same name can be compared, and no others."""
+        return f"hash-{self._dimensions}-v1"
+
+    def __call__(self, texts: Iterable[str]) -> list[list[float]]:
+        """Return one vector for each of `texts`; the same as `embed_documents`."""
+        return self.embed_documents(texts)
+
+    def embed_documents(self, texts: Iterable[str]) -> list[list[float]]:
+        """Return one unit vector for each text, in order; blank text gives zeros.
+
+        Raises:
+            AKConfigError: `texts` is one text in place of a list, or holds something else than text.
+        """
+        if isinstance(texts, str):
+            raise AKConfigError("HashEmbedder takes a list of texts, not one text; for one, call embed_query(text).")
+        return [self.embed_query(text) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        """Return the unit vector of one text; blank text gives zeros.
+
+        Raises:
+            AKConfigError: `text` is not a string.
+        """
+        supplied: object = text
+        if not isinstance(supplied, str):
+            raise AKConfigError(f"HashEmbedder takes text, not {type(supplied).__name__}.")
+        weights = features(supplied)
+        vector = [0.0] * self._dimensions
+        for feature, weight in weights.items():
+            number = _number(feature)
+            vector[(number >> 1) % self._dimensions] += weight if number & 1 else -weight
+        return self._to_unit_length(vector, next(iter(weights), None))
+
+    def _to_unit_length(self, vector: list[float], first_feature: str | None) -> list[float]:
+        length = math.sqrt(math.fsum(value * value for value in vector))
+        if length:
+            return [value / length for value in vector]
+        if first_feature is not None:  # All features fell on each other with opposite signs.
+            vector[(_number(first_feature) >> 1) % self._dimensions] = 1.0
+        return vector
+
+    def __repr__(self) -> str:
+        return f"HashEmbedder(dimensions={self._dimensions})"
+
+
+@lru_cache(maxsize=_CACHED_FEATURES)
+def _number(feature: str) -> int:
+    """Return 64 bits that depend on nothing but the feature; the lowest one is its sign, the others say where it goes."""
+    return int.from_bytes(hashlib.blake2b(feature.encode("utf-8", "replace"), digest_size=8).digest(), "big")

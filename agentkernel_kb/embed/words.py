@@ -1,0 +1,89 @@
+"""Text to weighted lexical features: normalised words, adjacent words, and character pairs where a script has no spaces."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from itertools import pairwise
+
+MAX_WORD_CHARS = 64
+
+PAIR_WEIGHT = 0.5
+"""Weight of two adjacent words, against 1 of a word."""
+
+FUNCTION_WORD_WEIGHT = 0.2
+"""Weight of a function word of English: it says little about what a text is about, but is all that some texts have."""
+
+CHARACTER_WEIGHT = 0.5
+"""Weight of a single character of a script without spaces; a pair of them weighs 1."""
+
+_ENGLISH = (
+    "a about an and any are as at be been but by can could did do does for from had has have how i if in into is it its may me "
+    "my no not of on or our she should so some than that the their them then there these they this to up was we were what when "
+    "where which who why will with would you your"
+)
+FUNCTION_WORDS = frozenset(_ENGLISH.split())
+
+# Scripts that write words without spaces, or glue particles to them: ideographs, kana, hangul, Thai, Lao, Burmese and Khmer.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+# The vowel signs of Indic scripts belong to their word, though regular expressions do not count them as letters.
+_LETTER = f"(?:[^\\W_{_UNSPACED}]|[\u0900-\u0963\u0966-\u0dff])"
+_TOKEN = re.compile(f"(?P<run>[{_UNSPACED}]+)|(?P<word>{_LETTER}+(?:['’]{_LETTER}+)*(?:[+#]{{1,3}}(?!{_LETTER}))?)")
+# Accents of Latin, Greek and Cyrillic letters; й keeps its breve, which makes it a letter of its own.
+_ACCENT = re.compile("(?<!и)[\u0300-\u036f]")
+
+
+def features(text: str) -> dict[str, float]:
+    """Return the features of `text` with their weights, in the order of their first appearance.
+
+    A feature that occurs n times weighs √n times its own weight. Blank text has none; text without any word, such as `???`, is
+    one feature as a whole.
+    """
+    folded = fold(text)
+    tokens = [(match["run"], match["word"]) for match in _TOKEN.finditer(folded)]
+    counts: Counter[str] = Counter()
+    words: list[str] = []
+    for run, word in tokens:
+        if run:
+            counts.update(run)
+            counts.update(first + second for first, second in pairwise(run))
+        else:
+            words.append(normalise(word))
+    counts.update(words)
+    counts.update(f"{first} {second}" for first, second in pairwise(words))
+    if not counts and (bare := " ".join(folded.split()) or text.strip()):
+        counts[bare[:MAX_WORD_CHARS]] += 1
+    return {feature: math.sqrt(count) * _weight(feature) for feature, count in counts.items()}
+
+
+def fold(text: str) -> str:
+    """Return `text` with compatibility forms, case and accents folded: `Ｃａｆé` becomes `cafe`."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    return unicodedata.normalize("NFKC", _ACCENT.sub("", decomposed))
+
+
+def normalise(word: str) -> str:
+    """Return a folded word without its apostrophes and, where it is English enough, without its plural ending."""
+    word = word.replace("’", "'").removesuffix("'s").replace("'", "")[:MAX_WORD_CHARS]
+    if len(word) < 4 or not word.isascii() or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("ches", "shes", "sses", "xes", "zes")):
+        return word[:-2]
+    return word[:-1]
+
+
+def _weight(feature: str) -> float:
+    if " " in feature:
+        return PAIR_WEIGHT * math.prod(_weight(word) for word in feature.split(" "))
+    if feature in FUNCTION_WORDS:
+        return FUNCTION_WORD_WEIGHT
+    return CHARACTER_WEIGHT if len(feature) == 1 and not feature.isascii() else 1.0
