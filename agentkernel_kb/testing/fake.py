@@ -1,0 +1,208 @@
+"""FakeKnowledgeBase: a small backend in memory, scriptable and observable, for tests of routers and adapters.
+
+It stands in where what is above a backend is under test, and never for a store that a test could run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Self, cast, get_args
+
+from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.errors import AKConfigError, KnowledgeCapabilityError, KnowledgeGuardError, KnowledgeQueryError
+from agentkernel_kb.model import KnowledgeCapabilities, Operation, Record
+
+Behaviour = Callable[..., Any] | BaseException | float | Sequence[Record]
+"""What an operation does instead of answering from the records; see `FakeKnowledgeBase.on`."""
+
+
+class FakeKnowledgeBase(KnowledgeBase):
+    """A backend with given records, whose operations can be scripted and which remembers how it was called.
+
+    Unscripted, it works. `search` ranks by the number of distinct words in common, then by the order of adding. `query` takes
+    a statement as literal text and returns the records that contain it, letter case ignored, in the order of adding; an odd
+    number of single quotes is a syntax error. `fetch` goes by `metadata["id"]`. `browse` lists the records at and below a path
+    of ids whose parts are separated by slashes. `write` and `add` replace by id; a record without one is named after its content.
+
+    Args:
+        name: The backend's name.
+        records: What it holds.
+        search: Declare search.
+        query_language: Declare query in this language.
+        fetch: Declare fetch.
+        browse: Declare browse.
+        writable: Declare write.
+        derives_schema: Describe itself; without it `schema()` needs `add_schema()`, as for any backend.
+        refused_words: Guard statements: one that holds any of these words, letter case ignored, is refused. `None`: no guard.
+        description: Its description; the default contains the name.
+
+    Attributes:
+        calls: Every operation asked for, in order: `(operation, argument, keyword arguments)`, `limit` being one of the latter.
+    """
+
+    def __init__(
+        self,
+        name: str = "fake",
+        records: Iterable[Record] = (),
+        *,
+        search: bool = True,
+        query_language: str | None = None,
+        fetch: bool = False,
+        browse: bool = False,
+        writable: bool = False,
+        derives_schema: bool = True,
+        refused_words: Collection[str] | None = None,
+        description: str | None = None,
+    ) -> None:
+        self._name = name
+        super().__init__(
+            KnowledgeCapabilities(
+                kinds=["fake"],
+                search=search,
+                search_mode="lexical" if search else None,
+                query=query_language is not None,
+                query_language=query_language,
+                fetch=fetch,
+                browse=browse,
+                writable=writable,
+                derives_schema=derives_schema,
+            )
+        )
+        self._description = f"{name} holds records in memory." if description is None else description
+        self._refused_words = {word.casefold() for word in refused_words or ()}
+        self._behaviours: dict[str, Behaviour] = {}
+        self._records: dict[str, Record] = {}
+        self._lock = threading.Lock()
+        self.calls: list[tuple[Operation, Any, dict[str, Any]]] = []
+        if refused_words is None:
+            self._leave_to_base("check_read")
+        if not derives_schema:
+            self._leave_to_base("_derived_schema")
+        self._store(records)
+
+    def _leave_to_base(self, member: str) -> None:
+        vars(self)[member] = getattr(KnowledgeBase, member).__get__(self)
+
+    @property
+    def backend_name(self) -> str:
+        """The name given."""
+        return self._name
+
+    def connect(self, **kwargs: Any) -> None:
+        """Do nothing: there is nothing to open."""
+
+    def get_description(self) -> str:
+        """Return the description given."""
+        return self._description
+
+    def _derived_schema(self) -> Mapping[str, Any]:
+        return {"records": len(self._records)}
+
+    def on(self, operation: Operation, behaviour: Behaviour) -> Self:
+        """Script an operation, `write` standing for `add` as well.
+
+        Args:
+            operation: Which one.
+            behaviour: A callable is called with the operation's argument and keyword arguments, and its result returned. An
+                exception is raised. A number is a delay in seconds before the honest answer. Rows are returned as they are,
+                whatever the limit.
+
+        Raises:
+            AKConfigError: There is no such operation.
+        """
+        if operation not in get_args(Operation):
+            raise AKConfigError(f"Unknown operation {operation!r}. Available: {list(get_args(Operation))}.")
+        self._behaviours[operation] = behaviour
+        return self
+
+    def search(self, query: str, limit: int = 3, **kwargs: Any) -> list[Record]:
+        """Return the records that share most words with `query`; `metadata["score"]` is how many they share."""
+        return self._answer("search", query, {"limit": limit, **kwargs}, lambda: self._ranked(query)[:limit])
+
+    def query(self, statement: str, limit: int = 3, **kwargs: Any) -> list[Record]:
+        """Return the records that contain `statement`."""
+        return self._answer("query", statement, {"limit": limit, **kwargs}, lambda: self._containing(statement)[:limit])
+
+    def fetch(self, ids: Sequence[str], **kwargs: Any) -> list[Record]:
+        """Return the records with these ids, in the order asked for."""
+        return self._answer("fetch", ids, kwargs, lambda: [self._records[i] for i in ids if i in self._records])
+
+    def browse(self, path: str = "", limit: int = 50, **kwargs: Any) -> list[Record]:
+        """Return the records at or below `path`, sorted by id."""
+        return self._answer("browse", path, {"limit": limit, **kwargs}, lambda: self._below(path)[:limit])
+
+    def write(self, records: Iterable[Record], **kwargs: Any) -> None:
+        """Store records."""
+        self.add(records, **kwargs)
+
+    def add(self, records: Iterable[Record], **kwargs: Any) -> list[str]:
+        """Store records and return their ids."""
+        given = list(records)
+        return self._answer("write", given, kwargs, lambda: self._store(given))
+
+    def check_read(self, statement: str, *, allow: Collection[str] = ()) -> None:
+        """Refuse a statement that holds one of the refused words."""
+        for word in re.finditer(r"\w+", statement):
+            if word[0].casefold() in self._refused_words:
+                raise KnowledgeGuardError("The statement is not a read", part=word[0], position=word.start())
+
+    def _answer(self, operation: Operation, argument: Any, kwargs: dict[str, Any], honest: Callable[[], list[Any]]) -> Any:
+        if not self.capabilities.supports(operation):
+            raise KnowledgeCapabilityError(self._name, operation)
+        self.calls.append((operation, argument, kwargs))
+        if operation == "query":
+            self.check_read(argument)
+        behaviour = self._behaviours.get(operation)
+        if behaviour is None:
+            return honest()
+        if isinstance(behaviour, BaseException):
+            raise behaviour
+        if isinstance(behaviour, int | float):
+            time.sleep(behaviour)
+            return honest()
+        return behaviour(argument, **kwargs) if callable(behaviour) else behaviour
+
+    def _ranked(self, query: str) -> list[Record]:
+        asked = _words(query)
+        scored = [(len(asked & _words(record["text"])), record) for record in self.held()]
+        found = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])
+        return [{**record, "metadata": {**record["metadata"], "score": score}} for score, record in found]
+
+    def _containing(self, statement: str) -> list[Record]:
+        if statement.count("'") % 2:
+            raise KnowledgeQueryError("Syntax error: a single quote is not closed.")
+        wanted = statement.strip().casefold()
+        return [record for record in self.held() if wanted and wanted in record["text"].casefold()]
+
+    def _below(self, path: str) -> list[Record]:
+        parent = path.strip("/")
+        with self._lock:
+            held = sorted(self._records.items())
+        return [record for name, record in held if not parent or name == parent or name.startswith(f"{parent}/")]
+
+    def held(self) -> list[Record]:
+        """Return all records, in the order of adding."""
+        with self._lock:
+            return list(self._records.values())
+
+    def _store(self, records: Iterable[Record]) -> list[str]:
+        named = [_with_id(record) for record in records]
+        with self._lock:
+            self._records.update(named)
+        return [name for name, _ in named]
+
+
+def _with_id(record: Record) -> tuple[str, Record]:
+    text = record["text"]
+    metadata = cast("Mapping[str, Any]", record.get("metadata") or {})
+    name = metadata.get("id") or hashlib.sha256(json.dumps([text, metadata.get("source")]).encode()).hexdigest()[:16]
+    return name, {"text": text, "metadata": {**metadata, "id": name}}
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
