@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
 from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.model import ToolDescription, describe
 from agentkernel_kb.render import one_line
 
+_Errors = tuple[type[Exception], ...]
 _MAX_SHOWN = 60
 
 
@@ -89,12 +89,22 @@ def _as_given(tool: Callable[..., Any], description: ToolDescription) -> ToolDes
     if tool in (description.call, description.acall):
         return description
     if is_async(tool):
-        return replace(description, call=partial(_run, tool), acall=tool)
-    return replace(description, call=tool, acall=partial(asyncio.to_thread, tool))
+        return replace(description, call=_to_its_end(tool), acall=tool)
+    return replace(description, call=tool, acall=_in_a_thread(tool))
 
 
-def _run(tool: Callable[..., Any], **arguments: Any) -> Any:
-    return asyncio.run(tool(**arguments))
+def _to_its_end(tool: Callable[..., Any]) -> Callable[..., str]:
+    def call(**arguments: Any) -> str:
+        return asyncio.run(tool(**arguments))
+
+    return call
+
+
+def _in_a_thread(tool: Callable[..., str]) -> Callable[..., Awaitable[str]]:
+    async def acall(**arguments: Any) -> str:
+        return await asyncio.to_thread(tool, **arguments)
+
+    return acall
 
 
 def is_async(tool: Callable[..., Any]) -> bool:
@@ -115,24 +125,34 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def answer(description: ToolDescription, arguments: Mapping[str, Any]) -> str:
-    """Call a tool with what a model sent. Never raises; what is wrong with the call is said in the answer."""
+def answer(description: ToolDescription, arguments: Mapping[str, Any], *, passing: _Errors = ()) -> str:
+    """Call a tool with what a model sent, and say in the answer what is wrong with the call.
+
+    Args:
+        description: The tool.
+        arguments: What the model sent, by name.
+        passing: Exceptions by which the framework steers, which a wrapper around a tool may raise; no other gets through.
+    """
     fault = argument_fault(description, arguments)
     if fault is not None:
         return fault
     try:
         return description.call(**arguments)
+    except passing:
+        raise
     except Exception as error:  # noqa: BLE001 - the boundary to the framework; the message could hold anything
         return _failed(description, error)
 
 
-async def aanswer(description: ToolDescription, arguments: Mapping[str, Any]) -> str:
+async def aanswer(description: ToolDescription, arguments: Mapping[str, Any], *, passing: _Errors = ()) -> str:
     """`answer` without blocking the event loop. A cancellation goes through."""
     fault = argument_fault(description, arguments)
     if fault is not None:
         return fault
     try:
         return await description.acall(**arguments)
+    except passing:
+        raise
     except Exception as error:  # noqa: BLE001 - the boundary to the framework; the message could hold anything
         return _failed(description, error)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.tools import StructuredTool
+from langgraph.errors import GraphBubbleUp
 from pydantic import PrivateAttr
 
 from agentkernel_kb.binding import aanswer, answer, bind_each, is_async, schema_of
@@ -15,18 +16,20 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic.v1 import ValidationError as ValidationErrorV1
 
+_STEERING = (GraphBubbleUp,)  # `interrupt()` and its kind stop a graph by raising.
+
 
 class LangGraphToolBuilder:
     """Turns the tools of a `KnowledgeBuilder` into what `ToolNode` and `bind_tools` take."""
 
     @staticmethod
     def bind(tools: Iterable[Callable[..., Any] | StructuredTool]) -> list[StructuredTool]:
-        """Bind tools, plain ones and coroutine functions alike; each runs under `invoke` as well as under `ainvoke`.
+        """Bind tools, plain ones and coroutine functions alike.
 
         Args:
-            tools: What `build()` or `build_async()` returns. Other callables are bound by LangChain's own
-                `StructuredTool.from_function`, and a `StructuredTool` stays as it is, so that further tools can be given in the
-                same list.
+            tools: What `build()` or `build_async()` returns; each runs under `invoke` as well as under `ainvoke`. Other
+                callables are bound by LangChain's own `StructuredTool.from_function`, and a `StructuredTool` stays as it is,
+                so that an agent's further tools can be given in the same list.
 
         Returns:
             One tool object for each, in the same order.
@@ -63,10 +66,10 @@ class _KnowledgeTool(StructuredTool):
         return tool
 
     def _run(self, /, *args: Any, **kwargs: Any) -> str:
-        return answer(self._description, kwargs)
+        return answer(self._description, kwargs, passing=_STEERING)
 
     async def _arun(self, /, *args: Any, **kwargs: Any) -> str:
-        return await aanswer(self._description, kwargs)
+        return await aanswer(self._description, kwargs, passing=_STEERING)
 
 
 def _plain(tool: Callable[..., Any]) -> StructuredTool:
