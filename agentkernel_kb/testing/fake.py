@@ -27,7 +27,7 @@ class FakeKnowledgeBase(KnowledgeBase):
     Unscripted, it works. `search` ranks by the number of distinct words in common, then by the order of adding. `query` takes
     a statement as literal text and returns the records that contain it, letter case ignored, in the order of adding; an odd
     number of single quotes is a syntax error. `fetch` goes by `metadata["id"]`. `browse` lists the records at and below a path
-    of ids whose parts are separated by slashes. `write` and `add` replace by id; a record without one is named after its content.
+    of ids whose parts are separated by slashes. `write` and `add` replace by id; a record without one is named by its content.
 
     Args:
         name: The backend's name.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -20,10 +20,9 @@ class ToolTests(Samples):
     """Tests through `KnowledgeBuilder`."""
 
     @pytest.fixture
-    def tools(self, backend: KnowledgeBase) -> Iterator[Tools]:
+    def tools(self, backend: KnowledgeBase) -> Tools:
         """The tools that a router emits for the backend alone, by name."""
-        with KnowledgeBuilder([backend]) as builder:
-            yield {tool.__name__: tool for tool in builder.build()}
+        return {tool.__name__: tool for tool in KnowledgeBuilder([backend]).build()}
 
     def test_tools_are_those_that_are_declared(self, backend: KnowledgeBase, tools: Tools) -> None:
         """The model never hears of an operation that nothing can serve."""
