@@ -38,7 +38,7 @@ class AdapterContract(GatedSuite, ABC):
 
     features = frozenset({"text_arguments"})
     samples: ClassVar[dict[str, tuple[str, ...]]] = {"text_arguments": ("invoke_text",)}
-    token_budget: ClassVar[int] = 1_200
+    token_budget: ClassVar[int] = 1_100
 
     @abstractmethod
     def bind(self, tools: Sequence[Any]) -> Sequence[Any]:

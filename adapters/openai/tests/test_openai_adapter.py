@@ -5,23 +5,57 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, cast
 
 import pytest
 from agentkernel_kb_openai import OpenAIToolBuilder
 from agents import Agent, FunctionTool, RunConfig, Runner
-from agents.items import ToolCallOutputItem
+from agents.items import ModelResponse, ToolCallOutputItem, TResponseInputItem, TResponseOutputItem, TResponseStreamEvent
+from agents.models.interface import Model
 from agents.models.openai_responses import Converter
 from agents.strict_schema import ensure_strict_json_schema
-from agents.testing import ModelCall, ModelStep, ScriptedModel, assistant_message, function_call
+from agents.tool import Tool
 from agents.tool_context import ToolContext
+from agents.usage import Usage
 from inline_snapshot import snapshot
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 from agentkernel_kb import KnowledgeBuilder
 from agentkernel_kb.testing import AdapterContract, FakeKnowledgeBase
 
 UNTRACED = RunConfig(tracing_disabled=True)
+
+
+class ScriptedModel(Model):
+    """Makes the given tool calls one after the other, then answers with what the last one said."""
+
+    def __init__(self, *calls: tuple[str, str]) -> None:
+        self.calls = list(calls)
+        self.offered: list[str] = []
+
+    async def get_response(
+        self,
+        system_instructions: str | None,
+        input: str | list[TResponseInputItem],
+        model_settings: Any,
+        tools: list[Tool],
+        *_: Any,
+        **__: Any,
+    ) -> ModelResponse:
+        self.offered = [tool.name for tool in tools]
+        item = self._call(*self.calls.pop(0)) if self.calls else self._message(cast("Any", input)[-1]["output"])
+        return ModelResponse(output=[item], usage=Usage(), response_id=None)
+
+    def stream_response(self, *_: Any, **__: Any) -> AsyncIterator[TResponseStreamEvent]:
+        raise AssertionError("Nothing here streams.")
+
+    def _call(self, name: str, text: str) -> TResponseOutputItem:
+        return ResponseFunctionToolCall(call_id=f"call-{len(self.calls)}", name=name, arguments=text, type="function_call")
+
+    def _message(self, said: str) -> TResponseOutputItem:
+        content = ResponseOutputText(text=f"It says: {said}", type="output_text", annotations=[])
+        return ResponseOutputMessage(id="1", content=[content], role="assistant", status="completed", type="message")
 
 
 def as_sent(bound: FunctionTool) -> dict[str, Any]:
@@ -32,8 +66,8 @@ def as_sent(bound: FunctionTool) -> dict[str, Any]:
 
 async def run_tool(bound: FunctionTool, text: str) -> str:
     """Let the SDK's runner call a tool with the text that a model wrote, and return the output that it sends back."""
-    model = ScriptedModel([[function_call(bound.name, text, call_id="call-1")], [assistant_message("Done.")]])
-    result = await Runner.run(Agent("asks", model=model, tools=[bound]), "go", run_config=UNTRACED)
+    agent = Agent("asks", model=ScriptedModel((bound.name, text)), tools=[bound])
+    result = await Runner.run(agent, "go", run_config=UNTRACED)
     (output,) = (item.output for item in result.new_items if isinstance(item, ToolCallOutputItem))
     return output
 
@@ -141,26 +175,19 @@ def test_every_definition_is_strict_and_accepted_by_the_sdk_as_it_stands() -> No
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 async def test_an_agent_answers_with_what_its_tool_found(is_async: bool) -> None:
-    def repeat(call: ModelCall) -> list[Any]:
-        return [assistant_message(f"It says: {call.input[-1]['output']}")]
-
-    arguments = {"backend": "handbook", "query": "refunds", "limit": 3}
-    model = ScriptedModel([[function_call("search_kb", json.dumps(arguments), call_id="call-1")], ModelStep.respond(repeat)])
+    model = ScriptedModel(("search_kb", '{"backend": "handbook", "query": "refunds", "limit": 3}'))
     with example() as builder:
         tools = OpenAIToolBuilder.bind(builder.build_async() if is_async else builder.build())
         agent = Agent("router", instructions=builder.instructions(), model=model, tools=[*tools])
         result = await Runner.run(agent, "How long can I ask for a refund?", run_config=UNTRACED)
     assert "Refunds within 30 days." in result.final_output
-    assert [tool.name for tool in model.calls[0].tools] == [bound.name for bound in tools]
+    assert model.offered == [bound.name for bound in tools]
 
 
 async def test_an_agent_goes_on_after_a_faulty_call() -> None:
     model = ScriptedModel(
-        [
-            [function_call("search_kb", '{"backend": "handbook"', call_id="call-1")],
-            [function_call("search_kb", json.dumps({"backend": "handbok", "query": "refunds", "limit": 3}), call_id="call-2")],
-            [assistant_message("I could not find out.")],
-        ]
+        ("search_kb", '{"backend": "handbook"'),
+        ("search_kb", '{"backend": "handbok", "query": "refunds", "limit": 3}'),
     )
     with example() as builder:
         agent = Agent("router", model=model, tools=[*OpenAIToolBuilder.bind(builder.build())])
