@@ -61,7 +61,9 @@ def new_house() -> House:
     handbook = FakeKnowledgeBase("handbook", rules, fetch=True, browse=True)
     ledger = FakeKnowledgeBase("ledger", [record("1", "invoice 17")], search=False, query_language="sql")
     notes = FakeKnowledgeBase("notes", writable=True)
-    return House(handbook, ledger, notes, KnowledgeBuilder([handbook, ledger, notes], limits=Limits(seconds=2 * LONGEST_WAIT_S)))
+    return House(
+        handbook, ledger, notes, KnowledgeBuilder([handbook, ledger, notes], limits=Limits(seconds=2 * LONGEST_WAIT_S))
+    )
 
 
 def record(name: str, text: str) -> Record:
