@@ -1,0 +1,225 @@
+"""One collection, bound to one embedding function: made, checked, searched and written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from agentkernel_kb.chroma.embedding import Embedding, stored_name
+from agentkernel_kb.chroma.failures import translated
+from agentkernel_kb.chroma.records import Distance, Prepared, restore, score
+from agentkernel_kb.errors import AKConfigError, KnowledgeQueryError
+from agentkernel_kb.model import Record
+
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+    from chromadb.api.models.Collection import Collection
+
+EMBEDDER_KEY = "agentkernel_kb:embedder"
+"""The key in the collection's metadata that names the function its vectors come from, written before the first vector is."""
+
+_CERTAINLY_FITS = 1_000
+_SHOWN_NAME_CHARS = 200
+
+
+class BoundCollection:
+    """A collection and the embedding function that its vectors come from.
+
+    Args:
+        client: An open client.
+        name: Name of the collection, which is made where it is missing.
+        embedding: The function.
+        distance: The distance it must have, `None` for any; a new one gets `cosine`.
+        subject: Name of the backend, for messages.
+        place: Where its Chroma is, for messages.
+
+    Raises:
+        AKConfigError: The name is not allowed, or the collection was built with another function, dimension or distance.
+        KnowledgeBackendError: Chroma failed.
+    """
+
+    def __init__(
+        self, client: ClientAPI, name: str, embedding: Embedding, distance: Distance | None, subject: str, place: str
+    ) -> None:
+        self._client = client
+        self._name = name
+        self._embedding = embedding
+        self._subject = subject
+        self._place = place
+        self._bound = False
+        with translated(subject, place, "open its collection"):
+            self._collection = self._get_or_create(distance)
+        self._check_distance(distance)
+        self._check_origin()
+
+    def search(
+        self, vector: list[float], limit: int, where: Mapping[str, Any] | None, where_document: Mapping[str, Any] | None
+    ) -> list[Record]:
+        """Return at most `limit` records, the most like `vector` first, ties broken by id.
+
+        Raises:
+            AKConfigError: The vector does not fit the collection.
+            KnowledgeQueryError: Chroma rejects a filter.
+        """
+        self._check_length(len(vector))
+        if self.distance == "cosine" and not any(vector):
+            return []  # A text without any feature is like nothing, and Chroma would return records at random.
+        if limit > _CERTAINLY_FITS:
+            limit = min(limit, max(1, self._collection.count()))  # Chroma takes 32 bits.
+        try:
+            found = cast(
+                "Mapping[str, Any]",
+                self._collection.query(
+                    query_embeddings=cast("Any", [vector]),
+                    n_results=limit,
+                    where=cast("Any", where or None),
+                    where_document=cast("Any", where_document or None),
+                    include=["documents", "metadatas", "distances"],
+                ),
+            )
+        except Exception as error:
+            if (where or where_document) and _is_rejection(error):
+                raise KnowledgeQueryError(f"Chroma rejects where= or where_document= of '{self._subject}'.") from error
+            raise
+        return self._records(found)
+
+    def store(self, prepared: Sequence[Prepared], vectors: Sequence[list[float]]) -> None:
+        """Store records with their vectors, each in place of the one with the same id, in batches of Chroma's own limit.
+
+        The caller makes sure that nobody else writes meanwhile.
+
+        Raises:
+            AKConfigError: The vectors do not fit the collection; nothing was stored.
+        """
+        self._bind(len(vectors[0]))
+        size = max(1, self._client.get_max_batch_size())
+        for start in range(0, len(prepared), size):
+            self._store_batch(prepared[start : start + size], vectors[start : start + size])
+
+    @property
+    def distance(self) -> Distance:
+        """The distance that the collection ranks by."""
+        configuration = self._collection.configuration_json
+        index = cast("Mapping[str, Any]", configuration.get("hnsw") or configuration.get("spann") or {})
+        return cast("Distance", index.get("space") or "l2")
+
+    def _get_or_create(self, distance: Distance | None) -> Collection:
+        from chromadb.errors import ChromaError, InvalidArgumentError, NotFoundError
+
+        try:
+            return self._get()
+        except NotFoundError:
+            pass
+        try:
+            return self._client.create_collection(
+                self._name, configuration={"hnsw": {"space": distance or "cosine"}}, embedding_function=None
+            )
+        except InvalidArgumentError as error:
+            raise AKConfigError(
+                f"'{self._subject}': {self._name!r} can't name a collection of Chroma; allowed are 3 to 512 letters, digits, "
+                "dots, underscores and hyphens, with a letter or a digit at both ends."
+            ) from error
+        except ChromaError:
+            return self._get()  # Somebody else has made it since.
+
+    def _get(self) -> Collection:
+        # Without Chroma's own function: it would be the default model, whatever the collection was built with.
+        return self._client.get_collection(self._name, embedding_function=None)
+
+    def _check_distance(self, distance: Distance | None) -> None:
+        if distance not in (None, self.distance):
+            raise AKConfigError(
+                f"{self._where()} was built with the distance {self.distance!r}, not with {distance!r}. "
+                "Leave distance= out, or choose another collection_name=."
+            )
+
+    def _check_origin(self) -> None:
+        """Compare what the collection was built with to what this backend would add; an empty one fits any function."""
+        if self._dimension is None:
+            return
+        origin = self._origin()
+        if origin not in (None, self._embedding.name):
+            raise self._other_function(origin)
+        if self._embedding.dimensions is not None:
+            self._compare_dimension(self._embedding.dimensions)
+
+    def _check_length(self, length: int) -> None:
+        if self._dimension is None:  # It was empty when it was last looked at; somebody may have filled it since.
+            self._collection = self._get()
+            self._check_origin()
+        self._compare_dimension(length)
+
+    def _compare_dimension(self, length: int) -> None:
+        if self._dimension not in (None, length):
+            raise AKConfigError(
+                f"{self._where()} holds vectors of {self._dimension} numbers, but the embedding function "
+                f"'{self._embedding.name}' gives {length}. {_REMEDY}"
+            )
+
+    def _bind(self, length: int) -> None:
+        """Write down which function the vectors come from, before the first of them is stored."""
+        self._check_length(length)
+        if self._bound:
+            return
+        if self._origin() != self._embedding.name:
+            # Chroma refuses this key, and has taken the distance over into the collection's configuration.
+            kept = {key: value for key, value in (self._collection.metadata or {}).items() if key != "hnsw:space"}
+            self._collection.modify(metadata={**kept, EMBEDDER_KEY: self._embedding.name})
+            self._collection = self._get()
+            if self._origin() != self._embedding.name:
+                raise self._other_function(self._origin())
+        self._bound = True
+
+    def _store_batch(self, prepared: Sequence[Prepared], vectors: Sequence[list[float]]) -> None:
+        ids = [one.id for one in prepared]
+        stored = self._collection.get(ids=ids, include=["metadatas"])
+        # Chroma merges new metadata into the old, so what the new record does not have is taken away by name.
+        gone = {
+            identity: dict.fromkeys(metadata or {})
+            for identity, metadata in zip(stored["ids"], stored["metadatas"] or [], strict=True)
+        }
+        metadatas = [{**gone.get(one.id, {}), **one.metadata} or None for one in prepared]
+        self._collection.upsert(
+            ids=ids,
+            embeddings=cast("Any", list(vectors)),
+            documents=[one.text for one in prepared],
+            metadatas=cast("Any", metadatas),
+        )
+
+    def _records(self, found: Mapping[str, Any]) -> list[Record]:
+        columns = (found["ids"][0], found["documents"][0], found["metadatas"][0], found["distances"][0])
+        records = [
+            {"text": text or "", "metadata": {**restore(metadata, identity), "score": score(distance, self.distance)}}
+            for identity, text, metadata, distance in zip(*columns, strict=True)
+        ]
+        return sorted(records, key=lambda record: (-record["metadata"]["score"], record["metadata"]["id"]))
+
+    @property
+    def _dimension(self) -> int | None:
+        return self._collection.get_model().dimension
+
+    def _origin(self) -> str | None:
+        own: object = (self._collection.metadata or {}).get(EMBEDDER_KEY)
+        return own if isinstance(own, str) else stored_name(self._collection.configuration_json)
+
+    def _other_function(self, origin: str | None) -> AKConfigError:
+        shown = str(origin)[:_SHOWN_NAME_CHARS]
+        return AKConfigError(
+            f"{self._where()} was built with the embedding function {shown!r}, not with {self._embedding.name!r}, and "
+            f"vectors of different functions can't be compared. {_REMEDY} If they are the same function, give yours "
+            f"the attribute name = {shown!r}."
+        )
+
+    def _where(self) -> str:
+        return f"'{self._subject}': the collection {self._name!r} at {self._place}"
+
+
+_REMEDY = (
+    "Pass as embedding_function= the one it was built with, or choose another collection_name= and write the records into that."
+)
+
+
+def _is_rejection(error: Exception) -> bool:
+    from chromadb.errors import InvalidArgumentError
+
+    return isinstance(error, ValueError | TypeError | InvalidArgumentError)

@@ -1,0 +1,258 @@
+"""The ways to a Chroma: a folder, a server, or a client that the application made; opened, shared and closed."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from agentkernel_kb.chroma.failures import translated
+from agentkernel_kb.chroma.writer_lock import WriterLock
+from agentkernel_kb.errors import (
+    AKConfigError,
+    KnowledgeBackendError,
+    KnowledgeConnectionError,
+    KnowledgeDependencyError,
+    KnowledgeStateError,
+)
+from agentkernel_kb.workers import WorkerPool
+
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+
+CONNECT_SECONDS = 10.0
+"""How long a server may take to answer the first time."""
+
+REQUEST_SECONDS = 120.0
+"""How long one request to a server may take, so that a server that hangs does not keep threads for ever."""
+
+# Chroma keeps one system per folder and process, and does not guard that table against threads.
+_EMBEDDED = threading.RLock()
+
+
+class Connection:
+    """An open Chroma client, and the right to write through it.
+
+    Args:
+        client: The client.
+        close: What gives it back.
+        lock: The lock of the folder behind it, where there is one.
+    """
+
+    def __init__(self, client: ClientAPI, close: Callable[[], None], lock: WriterLock | None = None) -> None:
+        self.client = client
+        self._close = close
+        self._lock = lock
+        self._own_writing = threading.RLock()
+        self._pid = os.getpid()
+
+    def writing(self) -> threading.RLock:
+        """Return the lock under which this process writes here, after making sure that no other process does.
+
+        Raises:
+            KnowledgeStateError: Another process writes to the folder.
+        """
+        return self._own_writing if self._lock is None else self._lock.acquire()
+
+    def check_process(self, subject: str) -> None:
+        """Refuse a client that came over a fork, whose threads stayed behind: it would wait for ever.
+
+        Raises:
+            KnowledgeStateError: This is another process than the one that connected.
+        """
+        if self._pid != os.getpid():
+            raise KnowledgeStateError(f"'{subject}' was connected before this process was forked; construct it after the fork.")
+
+    def close(self) -> None:
+        """Release the client and then the folder, once what this process writes there has been written."""
+        if self._pid != os.getpid():
+            return
+        if self._lock is None:
+            self._close()
+            return
+        with self._lock.settled():
+            try:
+                self._close()
+            finally:
+                self._lock.release()
+
+
+@dataclass(frozen=True)
+class Folder:
+    """An embedded Chroma in a folder of this machine."""
+
+    path: Path
+    options: Mapping[str, str]
+
+    @property
+    def place(self) -> str:
+        """Where it is, for messages."""
+        return repr(str(self.path))
+
+    def open(self, subject: str) -> Connection:
+        """Open the folder, which is made where it is missing.
+
+        Raises:
+            AKConfigError: The process has opened this folder with other settings of Chroma.
+            KnowledgeConnectionError: The folder cannot be opened.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise KnowledgeConnectionError(f"'{subject}' can't open the folder {self.place}: {error.strerror}.") from error
+        with _EMBEDDED, translated(subject, self.place, "open it"):
+            client = self._client(subject)
+        return Connection(client, lambda: _close_embedded(client), WriterLock(self.path, subject))
+
+    def _client(self, subject: str) -> ClientAPI:
+        import chromadb
+        from chromadb.api.shared_system_client import SharedSystemClient
+
+        systems = cast("dict[str, object]", getattr(SharedSystemClient, "_identifier_to_system", {}))
+        # Two systems on one folder would not see each other's writes, so one that is open under another spelling is used.
+        path = next((known for known in systems if Path(known).resolve() == self.path), str(self.path))
+        is_new = path not in systems
+        try:
+            return chromadb.PersistentClient(path, settings=_settings(), **self.options)
+        except Exception as error:
+            if is_new:  # chromadb 1.5.9 keeps a system that failed to start, so that every later attempt would fail as well.
+                systems.pop(path, None)
+            if "different settings" not in str(error):
+                raise
+            raise AKConfigError(
+                f"'{subject}': this process has opened {self.place} with other settings of Chroma; pass that client as client=."
+            ) from error
+
+
+@dataclass(frozen=True)
+class Server:
+    """A Chroma server."""
+
+    host: str
+    port: int
+    ssl: bool
+    headers: Mapping[str, str] = field(repr=False)
+    options: Mapping[str, str]
+
+    @property
+    def place(self) -> str:
+        """Where it is, for messages."""
+        return f"{self.host}:{self.port}"
+
+    def open(self, subject: str) -> Connection:
+        """Connect to the server.
+
+        Raises:
+            KnowledgeConnectionError: It does not answer within 10 seconds, or not at all.
+            KnowledgeBackendError: It refuses.
+        """
+        pool = WorkerPool(1, f"kb-{subject}-connect")
+        future = pool.submit(self._client)
+        pool.shutdown()
+        try:
+            with translated(subject, self.place, "connect"):
+                client = future.result(CONNECT_SECONDS)
+        except KnowledgeBackendError as error:
+            if future.done():
+                raise
+            future.add_done_callback(_close_late)
+            raise KnowledgeConnectionError(
+                f"Chroma at {self.place} did not answer '{subject}' within {CONNECT_SECONDS:g} seconds."
+            ) from error
+        return Connection(client, lambda: _close_http(client))
+
+    def _client(self) -> ClientAPI:
+        import chromadb
+
+        client = chromadb.HttpClient(
+            self.host, self.port, ssl=self.ssl, headers=dict(self.headers), settings=_settings(), **self.options
+        )
+        session = _http_session(client)
+        if session is not None:
+            session.timeout = (CONNECT_SECONDS, REQUEST_SECONDS, REQUEST_SECONDS, REQUEST_SECONDS)
+        return client
+
+
+@dataclass(frozen=True)
+class Given:
+    """A client that the application made, and closes itself."""
+
+    client: Any = field(repr=False)
+
+    @property
+    def place(self) -> str:
+        """Where it is, for messages."""
+        return "the given client"
+
+    def open(self, subject: str) -> Connection:
+        """Use the client.
+
+        Raises:
+            AKConfigError: It is no client of Chroma, or an asynchronous one.
+        """
+        for method in ("get_collection", "create_collection", "get_max_batch_size"):
+            found = getattr(self.client, method, None)
+            if not callable(found) or inspect.iscoroutinefunction(found):
+                raise AKConfigError(
+                    f"'{subject}': client must be a synchronous Chroma client, not {type(self.client).__name__}."
+                )
+        folder = self._folder()
+        return Connection(self.client, lambda: None, None if folder is None else WriterLock(folder, subject))
+
+    def _folder(self) -> Path | None:
+        settings = self.client.get_settings() if callable(getattr(self.client, "get_settings", None)) else None
+        directory: object = getattr(settings, "persist_directory", None)
+        if getattr(settings, "is_persistent", False) is not True or not isinstance(directory, str):
+            return None
+        return Path(directory).resolve()
+
+
+def require_chroma(subject: str) -> None:
+    """Make sure that Chroma is installed.
+
+    Raises:
+        KnowledgeDependencyError: It is not.
+    """
+    try:
+        import_module("chromadb")
+    except ImportError as error:
+        raise KnowledgeDependencyError("chroma", f"ChromaManager '{subject}'") from error
+
+
+def _settings() -> Any:
+    from chromadb.config import Settings
+
+    return Settings(anonymized_telemetry=False)
+
+
+def _close_embedded(client: ClientAPI) -> None:
+    with _EMBEDDED:
+        cast("Any", client).close()
+
+
+def _close_http(client: ClientAPI) -> None:
+    session = _http_session(client)
+    with suppress(Exception):
+        cast("Any", client).close()
+    if session is not None:
+        session.close()
+
+
+def _close_late(future: Future[ClientAPI]) -> None:
+    if future.exception() is None:
+        _close_http(future.result())
+
+
+def _http_session(client: ClientAPI) -> Any:
+    """Return the HTTP session of a client, which chromadb 1.5.9 neither limits in time nor closes, and does not publish.
+
+    See https://github.com/chroma-core/chroma/issues/5805; needless once Chroma has a setting for it and closes what it opened.
+    """
+    return getattr(getattr(client, "_server", None), "_session", None)
