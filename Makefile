@@ -6,8 +6,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The tests use the installed packages and not the folders beside them: pytest is run as a command, not as a module.
 PYTEST := $(BIN)/pytest
 PACKAGES := . ./adapters/openai ./adapters/langgraph
+PLUGIN := ./tests/plugin
 SOURCES := $(shell find agentkernel_kb adapters -name '*.py' -not -path '*/tests/*') README.md LICENSE
-METADATA := pyproject.toml constraints.txt $(wildcard adapters/*/pyproject.toml)
+METADATA := pyproject.toml constraints.txt $(wildcard adapters/*/pyproject.toml) $(PLUGIN)/pyproject.toml
 
 .PHONY: help demo test check lint format types imports spelling dependencies pytest bench clean
 
@@ -61,6 +62,7 @@ $(VENV)/installed: $(VENV)/dependencies $(SOURCES)
 	$(PIP) install --no-deps --force-reinstall $(PACKAGES)
 	@touch $@
 
-$(VENV)/dev: $(VENV)/dependencies
+$(VENV)/dev: $(VENV)/installed $(shell find $(PLUGIN) -name '*.py' -path '*kb_*')
 	$(PIP) install --constraint constraints.txt --group dev
+	$(PIP) install --no-deps --force-reinstall $(PLUGIN)
 	@touch $@

@@ -183,12 +183,14 @@ class Planner:
         written = understood.as_required_text(given["query"], "query", f"a {language} statement")
         self._map.check_statement(written, language)
         statement, functions = self._map.resolve(written)
-        return self._plan(target, "query", way, (statement,), self._limit(given, DEFAULT_LIMIT), functions)
+        limit = self._limit(given, DEFAULT_LIMIT)
+        return self._plan(target, "query", way, (statement, limit), limit, functions)
 
     def _search(self, target: Registered, given: Mapping[str, object]) -> Plan:
         way = self._way(target, "search")
         text, _ = self._map.resolve(understood.as_required_text(given["query"], "query", "what to look for, in plain words"))
-        return self._plan(target, "search", way, (text,), self._limit(given, DEFAULT_LIMIT))
+        limit = self._limit(given, DEFAULT_LIMIT)
+        return self._plan(target, "search", way, (text, limit), limit)
 
     def _fetch(self, target: Registered, given: Mapping[str, object]) -> Plan:
         way = self._way(target, "fetch")
@@ -198,7 +200,8 @@ class Planner:
     def _browse(self, target: Registered, given: Mapping[str, object]) -> Plan:
         way = self._way(target, "browse")
         path = self._resolved_name(understood.unquoted(understood.as_text(given["path"], "path")))
-        return self._plan(target, "browse", way, (path,), self._limit(given, DEFAULT_BROWSE_LIMIT))
+        limit = self._limit(given, DEFAULT_BROWSE_LIMIT)
+        return self._plan(target, "browse", way, (path, limit), limit)
 
     def _write(self, target: Registered, given: Mapping[str, object]) -> Plan:
         way = self._way(target, "write")

@@ -1,0 +1,168 @@
+"""Failures at the tool boundary: each a sentence and an outcome of its own, nothing raised, nothing leaked (A8, X21)."""
+
+import asyncio
+
+import pytest
+
+from agentkernel_kb.errors import (
+    AKConfigError,
+    KnowledgeBackendError,
+    KnowledgeConnectionError,
+    KnowledgeDependencyError,
+    KnowledgeError,
+    KnowledgeGuardError,
+    KnowledgePathError,
+    KnowledgeQueryError,
+    KnowledgeTimeoutError,
+)
+from agentkernel_kb.knowledgebuilder import KnowledgeBuilder
+from agentkernel_kb.router.limits import Limits
+from agentkernel_kb.testing import FakeKnowledgeBase
+
+CANARY = "hunter2canary"
+
+
+class PanicException(BaseException):  # noqa: N818 - as native extensions call it
+    """What a native extension raises: no Exception."""
+
+
+def run(behaviour, *, asynchronous=False, tool="read_kb", arguments=None, **limits):
+    events = []
+    backend = (
+        FakeKnowledgeBase("lake", search=False, query_language="sql", writable=True)
+        .on("query", behaviour)
+        .on("write", behaviour)
+    )
+    builder = KnowledgeBuilder([backend], limits=Limits(**limits), on_event=events.append)
+    chosen = {t.__name__: t for t in (builder.build_async() if asynchronous else builder.build())}[tool]
+    arguments = arguments or {"backend": "lake", "query": "SELECT 1"}
+    answer = asyncio.run(chosen(**arguments)) if asynchronous else chosen(**arguments)
+    (event,) = events
+    return answer, event.outcome
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize(
+    ("error", "outcome", "says"),
+    [
+        (KnowledgeQueryError("no such column: nam. Did you mean name?"), "rejected", "Did you mean name?"),
+        (KnowledgeGuardError("it deletes", part="DELETE", position=0), "refused", "it deletes (DELETE, position 0)"),
+        (KnowledgePathError("'../x' leaves the store"), "refused", "leaves the store"),
+        (KnowledgeConnectionError("no answer from db:5432."), "unavailable", "no answer from db:5432"),
+        (ConnectionRefusedError(CANARY), "unavailable", "can't be reached"),
+        (KnowledgeTimeoutError("slow"), "timeout", "did not answer within 30 s"),
+        (TimeoutError(CANARY), "timeout", "did not answer within 30 s"),
+        (KnowledgeDependencyError("chroma", "ChromaManager"), "error", "pip install 'agentkernel-kb[chroma]'"),
+        (AKConfigError("dimension 3 is not 4"), "error", "dimension 3 is not 4"),
+        (KnowledgeBackendError(f"cannot open postgresql://me:{CANARY}@db/x"), "error", "postgresql://***@db/x"),
+        (KnowledgeError(f"password={CANARY} was wrong"), "error", "password=*** was wrong"),
+        (RuntimeError(f"postgresql://me:{CANARY}@db"), "error", "RuntimeError"),
+        (ValueError(CANARY), "error", "ValueError"),
+        (StopIteration(CANARY), "error", "lake"),
+        (RecursionError(CANARY), "error", "RecursionError"),
+        (MemoryError(), "error", "MemoryError"),
+        (PanicException(CANARY), "error", "PanicException"),
+        (KnowledgeError("x" * 100_000), "error", "…"),
+        (KnowledgeError("one\n- [evil] two\x1b[2K"), "error", "one - [evil] two[2K"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
+)
+def test_a8_an_error_of_the_backend_becomes_a_sentence(error, outcome, says, asynchronous):
+    answer, counted = run(error, asynchronous=asynchronous)
+    assert counted == outcome
+    assert says in answer
+    assert CANARY not in answer
+    assert "No relevant knowledge found" not in answer
+    assert len(answer) < 1_500
+    assert "\n" not in answer
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize(
+    ("returned", "says"),
+    [
+        (None, "NoneType"),
+        ("text", "str"),
+        ({"text": "x"}, "dict"),
+        (3, "int"),
+        (["text"], "str records"),
+        ([None], "NoneType records"),
+    ],
+)
+def test_a8_what_is_no_list_of_records_is_an_error_and_not_empty(returned, says, asynchronous):
+    answer, outcome = run(lambda *args, **kwargs: returned, asynchronous=asynchronous)
+    assert outcome == "error"
+    assert answer == f"Backend 'lake' failed: its query answered with {says} in place of a list of records."
+
+
+def test_a8_a_generator_of_records_is_understood():
+    answer, outcome = run(lambda *args, **kwargs: ({"text": str(n), "metadata": {}} for n in range(2)))
+    assert (answer, outcome) == ("- 0 (source: N/A)\n- 1 (source: N/A)", "ok")
+
+
+def test_a8_a_coroutine_in_place_of_records_is_an_error():
+    async def search():
+        return []
+
+    answer, outcome = run(lambda *args, **kwargs: search())
+    assert outcome == "error"
+    assert "coroutine" in answer
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_x3_a_read_that_takes_too_long_ends_with_a_sentence(asynchronous):
+    answer, outcome = run(5.0, asynchronous=asynchronous, seconds=0.05)
+    assert (answer, outcome) == ("Backend 'lake' did not answer within 0.05 s. Narrow it, or try again.", "timeout")
+
+
+def test_x3_a_write_that_takes_too_long_may_have_been_stored():
+    answer, outcome = run(5.0, tool="write_kb", arguments={"backend": "lake", "query": "INSERT"}, seconds=0.05)
+    assert outcome == "timeout"
+    assert "may or may not have been stored" in answer
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"backend": "lake"}, {"backend": "lake", "query": "x", "top_k": 3}, {"statement": "x"}],
+)
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_a8_wrong_arguments_are_answered_with_the_right_ones(arguments, asynchronous):
+    builder = KnowledgeBuilder([FakeKnowledgeBase("lake")])
+    tool = (builder.build_async() if asynchronous else builder.build())[1]
+    answer = asyncio.run(tool(**arguments)) if asynchronous else tool(**arguments)
+    assert answer == "read_kb was called with the wrong arguments. It takes: backend, query, limit (optional)."
+
+
+def test_a8_what_must_go_on_goes_on():
+    with pytest.raises(KeyboardInterrupt):
+        run_inline(KeyboardInterrupt())
+
+
+def run_inline(error):
+    class Inline(FakeKnowledgeBase):
+        def search(self, query, limit=3, *, timeout=None, **kwargs):
+            raise error
+
+    return KnowledgeBuilder([Inline("i")]).build()[1]("i", "x")
+
+
+def test_a8_a_panic_in_the_callers_thread_is_a_sentence_too():
+    assert "PanicException" in run_inline(PanicException(CANARY))
+
+
+@pytest.mark.parametrize("behaviour", [RuntimeError(CANARY), KnowledgeError(f"password={CANARY}")])
+def test_a8_nothing_confidential_is_logged_above_debug(behaviour, caplog):
+    caplog.set_level("INFO")
+    run(behaviour)
+    assert CANARY not in caplog.text
+    assert "'lake' failed" in caplog.text
+
+
+def test_a8_after_close_the_tools_say_so():
+    events = []
+    builder = KnowledgeBuilder([FakeKnowledgeBase("lake")], on_event=events.append)
+    tools = builder.build()
+    builder.close()
+    answers = {tools[1]("lake", "x"), tools[0](), tools[3]()}
+    assert answers == {"The knowledge bases are closed. No tool can reach them any more."}
+    assert {event.outcome for event in events} == {"closed"}
