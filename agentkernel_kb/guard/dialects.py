@@ -1,0 +1,51 @@
+"""What the guard knows about a dialect: one entry of facts, so that another dialect is another entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from agentkernel_kb.guard.lexer import Lexer, LexicalRules, Token
+
+
+@dataclass(frozen=True)
+class GuardDialect:
+    """The closed lists by which statements of one dialect are proven.
+
+    Attributes:
+        name: The dialect's name, which is sqlglot's too.
+        rules: How its text is cut into tokens.
+        roots: First words of a statement that can be a read.
+        explain: Word sequences in front of a statement that only describe it; the longest first.
+        refusals: Words that no read can hold unless quoted, and what a statement does that holds one.
+        before_bracket: Words that are grammar, or a type, where a bracket follows; any other name is a function.
+        functions: Functions that compute a value from their arguments and do nothing else, in lower case.
+        table_functions: The same for functions that stand for a table.
+        hidden_tables: Tables of the engine that show what is not part of the data.
+        table_prefixes: Beginnings of names that are table functions even without brackets.
+        statements: Checks of the statements that have a closed grammar of their own, by their first word. A check returns the
+            token that it refuses, with the reason, or `None`.
+    """
+
+    name: str
+    rules: LexicalRules
+    roots: frozenset[str]
+    explain: tuple[tuple[str, ...], ...]
+    refusals: Mapping[str, str]
+    before_bracket: frozenset[str]
+    functions: frozenset[str]
+    table_functions: frozenset[str]
+    hidden_tables: frozenset[str]
+    table_prefixes: tuple[str, ...]
+    statements: Mapping[str, Callable[[tuple[Token, ...]], tuple[str, Token] | None]]
+
+    @cached_property
+    def lexer(self) -> Lexer:
+        """The lexer of these rules."""
+        return Lexer(self.rules)
+
+    @cached_property
+    def callable_names(self) -> frozenset[str]:
+        """Every name that may stand in front of a bracket of arguments."""
+        return self.functions | self.table_functions

@@ -1,0 +1,256 @@
+"""The SQL guard: one statement, proven to be a read on its whole tree, or refused with the part, the position and the reason.
+
+Two proofs are made of the same text. The first is lexical and follows the engine's own grammar: one statement, a root that
+reads, none of the reserved words without which nothing can be changed, and only functions that are known. The second is the
+tree of a real parser (sqlglot), in which nothing but queries, expressions and their clauses may stand. What the parser cannot
+read, or cuts into other strings than the engine would, is refused.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError, KnowledgeGuardError
+from agentkernel_kb.guard.dialects import GuardDialect
+from agentkernel_kb.guard.lexer import Token, deepest_bracket
+from agentkernel_kb.guard.sqlite import SQLITE
+from agentkernel_kb.guard.tree import check_tree, names_of_ctes, outer_limit
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr
+    from sqlglot.parser import Parser
+    from sqlglot.tokenizer_core import Token as ParserToken
+
+MAX_STATEMENT_CHARS = 100_000
+MAX_NESTING = 24
+MAX_CACHED_CHARS = 10_000
+_CACHED_VERDICTS = 512
+
+# An engine ends the text at the first, and cannot be sent the second.
+_UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
+
+_DIALECTS = {dialect.name: dialect for dialect in (SQLITE,)}
+
+
+@dataclass(frozen=True)
+class ReadStatement:
+    """What the proof of a read found out about it.
+
+    Attributes:
+        has_limit: The outermost query has a LIMIT of its own.
+        limit: That limit where it is a plain number.
+        cte_names: Names that the statement gives to common table expressions, in lower case.
+    """
+
+    has_limit: bool = False
+    limit: int | None = None
+    cte_names: frozenset[str] = frozenset()
+
+
+class _Refusal(NamedTuple):
+    reason: str
+    part: str
+    position: int | None
+
+
+def supported_dialects() -> list[str]:
+    """Return the names of the dialects that the guard can prove, sorted."""
+    return sorted(_DIALECTS)
+
+
+def check_read_only(statement: str, *, dialect: str, allow: Collection[str] = ()) -> None:
+    """Prove that `statement` is one statement that only reads.
+
+    Args:
+        statement: The statement as it will be sent, at most 100,000 characters.
+        dialect: One of `supported_dialects()`.
+        allow: Names of functions that this statement may use besides the dialect's own harmless ones.
+
+    Raises:
+        KnowledgeGuardError: It cannot be proven; the error has the reason, the part and the character offset.
+        AKConfigError: The dialect is not supported.
+        KnowledgeDependencyError: The extra `sql` is missing.
+    """
+    analyse_read(statement, dialect=dialect, allow=allow)
+
+
+def analyse_read(statement: str, *, dialect: str, allow: Collection[str] = ()) -> ReadStatement:
+    """Prove what `check_read_only` proves, and return what the proof found out.
+
+    Raises:
+        KnowledgeGuardError: It cannot be proven.
+        AKConfigError: The dialect is not supported.
+        KnowledgeDependencyError: The extra `sql` is missing.
+    """
+    if dialect not in _DIALECTS:
+        raise AKConfigError(f"The guard does not know the dialect {dialect!r}. Supported: {supported_dialects()}")
+    _check_text(statement)
+    allowed = frozenset(name.lower() for name in ((allow,) if isinstance(allow, str) else allow))
+    verdict = _cached_verdict if len(statement) <= MAX_CACHED_CHARS else _verdict
+    try:
+        outcome = verdict(statement, dialect, allowed)
+    except RecursionError:  # Not part of the cached verdict: it depends on how deep the caller's own stack is.
+        raise KnowledgeGuardError("The statement is nested too deeply to be proven") from None
+    if isinstance(outcome, _Refusal):
+        raise KnowledgeGuardError(outcome.reason, part=outcome.part, position=outcome.position)
+    return outcome
+
+
+def _check_text(statement: object) -> None:
+    if not isinstance(statement, str):
+        raise KnowledgeGuardError(f"A statement is text, not {type(statement).__name__}")
+    if len(statement) > MAX_STATEMENT_CHARS:
+        raise KnowledgeGuardError(
+            f"The statement has {len(statement):,} characters, more than {MAX_STATEMENT_CHARS:,}; shorten it"
+        )
+    if unsendable := _UNSENDABLE.search(statement):
+        raise KnowledgeGuardError(
+            "This character cannot stand in a statement", part=f"U+{ord(unsendable[0]):04X}", position=unsendable.start()
+        )
+
+
+def _verdict(statement: str, dialect: str, allowed: frozenset[str]) -> ReadStatement | _Refusal:
+    try:
+        return _prove(statement, _DIALECTS[dialect], allowed)
+    except KnowledgeGuardError as error:
+        return _Refusal(error.reason, error.part, error.position)
+
+
+_cached_verdict = lru_cache(maxsize=_CACHED_VERDICTS)(_verdict)
+
+
+def _prove(statement: str, rules: GuardDialect, allowed: frozenset[str]) -> ReadStatement:
+    lexed = rules.lexer.read(statement)
+    tokens = _only_statement(lexed.tokens)
+    if own_check := rules.statements.get(tokens[0].keyword):
+        if refused := own_check(tokens):
+            raise _refused(refused[0], refused[1])
+        return ReadStatement()
+    query = _unwrapped(tokens, rules)
+    _check_words(query, rules)
+    _check_root(query, rules)
+    _check_nesting(query)
+    _check_functions(query, rules, allowed)
+    tree = _parse(" " * query[0].start + lexed.text[query[0].start : query[-1].end], query, rules)
+    check_tree(tree, rules, allowed)
+    if len(query) < len(tokens):  # The rows of an explanation are not those of the query.
+        return ReadStatement(cte_names=names_of_ctes(tree))
+    return ReadStatement(*outer_limit(tree), names_of_ctes(tree))
+
+
+def _refused(reason: str, token: Token) -> KnowledgeGuardError:
+    return KnowledgeGuardError(reason, part=token.shown, position=token.start)
+
+
+def _only_statement(tokens: Sequence[Token]) -> tuple[Token, ...]:
+    """Return the tokens of the one statement, without the semicolon that may end it."""
+    end = next((index for index, token in enumerate(tokens) if token.text == ";"), len(tokens))
+    if second := next((token for token in tokens[end:] if token.text != ";"), None):
+        raise _refused("A second statement follows" if end else "The statement starts with a semicolon", second)
+    if not end:
+        raise KnowledgeGuardError("The statement is empty")
+    return tuple(tokens[:end])
+
+
+def _unwrapped(tokens: tuple[Token, ...], rules: GuardDialect) -> tuple[Token, ...]:
+    """Return the query that an `EXPLAIN` stands in front of, or all of the tokens."""
+    words = tuple(token.keyword for token in tokens[:4])
+    for prefix in rules.explain:
+        if words[: len(prefix)] == prefix:
+            if len(tokens) == len(prefix):
+                raise _refused("There is nothing to explain", tokens[0])
+            return tokens[len(prefix) :]
+    return tokens
+
+
+def _check_words(tokens: Sequence[Token], rules: GuardDialect) -> None:
+    for token in tokens:
+        if reason := rules.refusals.get(token.keyword):
+            raise _refused(reason, token)
+
+
+def _check_root(tokens: Sequence[Token], rules: GuardDialect) -> None:
+    root = next((token for token in tokens if token.text != "("), tokens[0])
+    if root.keyword not in rules.roots:
+        accepted = ", ".join(sorted(rules.roots | {"EXPLAIN", *rules.statements}))
+        raise _refused(f"A statement that starts like this is not a read; reads start with {accepted}", root)
+
+
+def _check_nesting(tokens: Sequence[Token]) -> None:
+    depth, bracket = deepest_bracket(tokens)
+    if bracket is not None and depth > MAX_NESTING:
+        raise _refused(f"The statement nests {depth} brackets deep, more than {MAX_NESTING}", bracket)
+
+
+def _check_functions(tokens: Sequence[Token], rules: GuardDialect, allowed: frozenset[str]) -> None:
+    for index, (token, following) in enumerate(pairwise(tokens)):
+        if following.text != "(" or following.kind != "mark" or token.kind in ("mark", "number"):
+            continue
+        if token.keyword in rules.before_bracket or token.name in rules.callable_names or token.name in allowed:
+            continue
+        if not _names_columns_of_cte(tokens, index + 2):
+            raise _refused(_unknown_function(token.name, rules), token)
+
+
+def _names_columns_of_cte(tokens: Sequence[Token], index: int) -> bool:
+    """Tell whether the brackets that opened before `index` hold a CTE's column names: `name(a, b) AS (`."""
+    while index < len(tokens) and (tokens[index].name or tokens[index].text == ","):
+        index += 1
+    words = [token.keyword or token.text for token in tokens[index : index + 5]]
+    return words[:3] == [")", "AS", "("] or words[:4] == [")", "AS", "MATERIALIZED", "("] or words == _NOT_MATERIALIZED
+
+
+_NOT_MATERIALIZED = [")", "AS", "NOT", "MATERIALIZED", "("]
+
+
+def _unknown_function(name: str, rules: GuardDialect) -> str:
+    near = difflib.get_close_matches(name[:64], sorted(rules.callable_names), n=1, cutoff=0.8)
+    return "This function is not known to only read" + (f", did you mean {near[0]}?" if near else "")
+
+
+def _parse(text: str, tokens: Sequence[Token], rules: GuardDialect) -> Expr:
+    """Return the tree of `text`, in which everything but the query is blank, after comparing strings and quoted names."""
+    try:
+        from sqlglot.dialects.dialect import Dialect
+    except ImportError as error:
+        raise KnowledgeDependencyError("sql", "The SQL guard") from error
+    dialect = Dialect.get_or_raise(rules.name)
+    try:
+        parsed = dialect.tokenize(text)
+        _check_quotes(text, {(token.start, token.end + 1) for token in parsed}, tokens, rules)
+        trees = _trees(dialect.parser(), parsed, text)
+    except (KnowledgeGuardError, RecursionError):
+        raise
+    except Exception:  # noqa: BLE001 - whatever the parser stumbles over, its text is not proven
+        raise KnowledgeGuardError("The statement cannot be parsed") from None
+    if len(trees) != 1 or trees[0] is None:
+        raise KnowledgeGuardError("The statement cannot be parsed as one statement")
+    return trees[0]
+
+
+def _check_quotes(text: str, spans: set[tuple[int, int]], tokens: Sequence[Token], rules: GuardDialect) -> None:
+    """Refuse text whose strings and quoted names begin or end elsewhere for the parser (`spans`) than for the engine."""
+    own = {(token.start, token.end) for token in tokens if token.kind in ("string", "quoted")}
+    parsed = {span for span in spans if any(map(rules.lexer.is_quote, text[slice(*span)]))}
+    if own != parsed:
+        start, end = min(own ^ parsed)
+        raise KnowledgeGuardError("This quoted text can be read in two ways", part=text[start:end][:40], position=start)
+
+
+def _trees(parser: Parser, parsed: list[ParserToken], text: str) -> Sequence[Expr | None]:
+    from sqlglot.errors import ParseError
+
+    try:
+        return parser.parse(parsed, text)
+    except ParseError as error:
+        place = error.errors[0] if error.errors else {}
+        at = next((token.start for token in parsed if (token.line, token.col) == (place.get("line"), place.get("col"))), None)
+        raise KnowledgeGuardError(
+            "The statement cannot be parsed", part=str(place.get("highlight") or ""), position=at
+        ) from None

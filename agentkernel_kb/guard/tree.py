@@ -1,0 +1,100 @@
+"""The second proof: in the parser's tree stand only queries, expressions and their clauses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agentkernel_kb.errors import KnowledgeGuardError
+from agentkernel_kb.guard.dialects import GuardDialect
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr
+
+# Classes of sqlglot that are neither query nor expression, by name, so that one which another version lacks does no harm.
+_CLAUSES = frozenset(
+    [
+        "Alias",
+        "CTE",
+        "DataType",
+        "DataTypeParam",
+        "Distinct",
+        "Filter",
+        "From",
+        "Group",
+        "Having",
+        "Identifier",
+        "JSONKeyValue",
+        "Join",
+        "Limit",
+        "Offset",
+        "Order",
+        "Ordered",
+        "Star",
+        "Table",
+        "TableAlias",
+        "Tuple",
+        "Values",
+        "Var",
+        "Where",
+        "WindowSpec",
+        "With",
+    ]
+)
+_CLAUSE_PREFIXES = ("JSONPath",)
+
+
+def check_tree(tree: Expr, rules: GuardDialect, allowed: frozenset[str]) -> None:
+    """Refuse a tree that holds anything but a read.
+
+    Args:
+        tree: What the parser made of the statement.
+        rules: The dialect.
+        allowed: Names of table functions that this statement may use besides the dialect's own, in lower case.
+
+    Raises:
+        KnowledgeGuardError: A node is no part of a read, or names a table of the engine itself.
+    """
+    from sqlglot import exp
+
+    if not isinstance(tree, exp.Query | exp.Values):
+        raise _refused("This is not a query", tree)
+    for node in tree.walk():
+        kind = type(node).__name__
+        if not (isinstance(node, exp.Query | exp.Condition) or kind in _CLAUSES or kind.startswith(_CLAUSE_PREFIXES)):
+            raise _refused(f"{kind.upper()} is not part of a read", node)
+        if isinstance(node, exp.Table):
+            _check_table(node, node.name.lower(), rules, allowed)
+        elif isinstance(node, exp.In) and (field := node.args.get("field")) is not None:  # `x IN name`: the name is a table.
+            _check_table(node, field.name.lower(), rules, allowed)
+
+
+def _check_table(node: Expr, name: str, rules: GuardDialect, allowed: frozenset[str]) -> None:
+    unknown_function = name.startswith(rules.table_prefixes) and name not in rules.table_functions | allowed
+    if unknown_function or name in rules.hidden_tables:
+        raise _refused("This table belongs to the engine and is not part of the data", node, name)
+
+
+def _refused(reason: str, node: Expr, part: str = "") -> KnowledgeGuardError:
+    starts = (found.meta["start"] for found in node.walk() if "start" in found.meta)
+    return KnowledgeGuardError(reason, part=part[:40], position=next(starts, None))
+
+
+def outer_limit(tree: Expr) -> tuple[bool, int | None]:
+    """Return whether the outermost query has a LIMIT, and its number where it is a plain one."""
+    from sqlglot import exp
+
+    while isinstance(tree, exp.Subquery) and tree.args.get("limit") is None:
+        tree = tree.this
+    limit = tree.args.get("limit")
+    if not isinstance(limit, exp.Limit):
+        return limit is not None, None
+    number = limit.expression
+    is_plain = isinstance(number, exp.Literal) and not number.is_string and number.name.isdecimal()
+    return True, int(number.name) if is_plain else None
+
+
+def names_of_ctes(tree: Expr) -> frozenset[str]:
+    """Return the names that the statement gives to its common table expressions, in lower case."""
+    from sqlglot import exp
+
+    return frozenset(cte.alias.lower() for cte in tree.find_all(exp.CTE))
