@@ -27,8 +27,8 @@ _HOME_OF = {
 __all__ = ["AdapterContract", "FakeKnowledgeBase", "KnowledgeBaseContract", "declaration_faults"]
 
 # Pytest explains the asserts of a module other than a test's own only where it is told before that module is imported.
-if "pytest" in sys.modules:
-    sys.modules["pytest"].register_assert_rewrite(f"{__name__}.contract", f"{__name__}.adapters")
+if _pytest := sys.modules.get("pytest"):
+    _pytest.register_assert_rewrite(f"{__name__}.contract", f"{__name__}.adapters")
 
 
 def __getattr__(name: str) -> Any:
