@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agentkernel_kb import KnowledgeBase, KnowledgeCapabilities, Record
@@ -40,6 +40,7 @@ def visible_lines(text: str) -> list[str]:
     return re.split("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", text)
 
 
+@settings(deadline=None)
 @given(RECORDS, st.booleans())
 def test_a_record_begins_one_line_and_only_one(record: dict[str, Any], with_id: bool) -> None:
     first, *others = visible_lines(record_line(record, with_id=with_id))
@@ -47,6 +48,7 @@ def test_a_record_begins_one_line_and_only_one(record: dict[str, Any], with_id: 
     assert all(line.startswith("  | ") for line in others)
 
 
+@settings(deadline=None)
 @given(st.lists(RECORDS, max_size=5), st.booleans())
 def test_results_show_as_many_records_as_there_are(records: list[Record], fetch: bool) -> None:
     answer = Rendering(KnowledgeCapabilities(search=True, fetch=fetch)).format_results(records)
@@ -56,6 +58,7 @@ def test_results_show_as_many_records_as_there_are(records: list[Record], fetch:
     assert (answer == NOTHING_FOUND) == (not records)
 
 
+@settings(deadline=None)
 @given(RECORDS)
 def test_only_a_usable_id_reads_as_an_id(record: dict[str, Any]) -> None:
     identity = usable_id(metadata_of(record))
@@ -64,6 +67,7 @@ def test_only_a_usable_id_reads_as_an_id(record: dict[str, Any]) -> None:
     assert identity is None or line.startswith(f"- [{identity}] ")
 
 
+@settings(deadline=None)
 @given(HOSTILE)
 def test_a_usable_id_can_be_asked_for_in_a_list(name: str) -> None:
     usable = usable_id({"id": name})
@@ -72,6 +76,7 @@ def test_a_usable_id_can_be_asked_for_in_a_list(name: str) -> None:
         assert len(visible_lines(usable)) == 1
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(codec=None, exclude_categories=[])))
 def test_cleaning_is_idempotent_and_breaks_lines_one_way(text: str) -> None:
     cleaned = clean(text)
@@ -85,6 +90,7 @@ def cells(line: str) -> int:
     return len(re.findall(r"(?<!\\)\|", line)) - 1
 
 
+@settings(deadline=None)
 @given(st.lists(st.dictionaries(HOSTILE, ODD_VALUES, min_size=1, max_size=4), min_size=1, max_size=4))
 @example([{"c": "a\\|b"}])
 def test_a_table_has_a_line_per_row_and_a_cell_per_column(rows: list[dict[str, Any]]) -> None:
