@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -36,6 +36,9 @@ REQUEST_SECONDS = 120.0
 # Chroma keeps one system per folder and process, and does not guard that table against threads.
 _EMBEDDED = threading.RLock()
 
+# The stamp of each folder when this process last read it anew.
+_SEEN: dict[Path, int] = {}
+
 
 class Connection:
     """An open Chroma client, and the right to write through it.
@@ -53,13 +56,38 @@ class Connection:
         self._own_writing = threading.RLock()
         self._pid = os.getpid()
 
-    def writing(self) -> threading.RLock:
-        """Return the lock under which this process writes here, after making sure that no other process does.
+    @contextmanager
+    def writing(self) -> Generator[None]:
+        """Make sure that nobody else writes here meanwhile, neither a thread nor another process.
 
         Raises:
             KnowledgeStateError: Another process writes to the folder.
         """
-        return self._own_writing if self._lock is None else self._lock.acquire()
+        if self._lock is None:
+            with self._own_writing:
+                yield
+            return
+        with self._lock.acquire():
+            self._reload_if_changed(self._lock)  # An index from before another's writes would overwrite them.
+            try:
+                yield
+            finally:
+                self._lock.mark_written()
+                _SEEN[self._lock.folder] = self._lock.stamp()
+
+    def see_writes_of_others(self) -> None:
+        """Read the folder anew if another process has written to it, which an embedded Chroma does not do by itself."""
+        if self._lock is not None and not self._lock.is_held:
+            self._reload_if_changed(self._lock)
+
+    def _reload_if_changed(self, lock: WriterLock) -> None:
+        stamp = lock.stamp()
+        if _SEEN.setdefault(lock.folder, stamp) == stamp:
+            return
+        with _EMBEDDED:
+            if _SEEN[lock.folder] != stamp:
+                _reload(self.client)
+                _SEEN[lock.folder] = stamp
 
     def check_process(self, subject: str) -> None:
         """Refuse a client that came over a fork, whose threads stayed behind: it would wait for ever.
@@ -107,11 +135,16 @@ class Folder:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise KnowledgeConnectionError(f"'{subject}' can't open the folder {self.place}: {error.strerror}.") from error
+        lock = WriterLock(self.path, subject)
         with _EMBEDDED, translated(subject, self.place, "open it"):
-            client = self._client(subject)
-        return Connection(client, lambda: _close_embedded(client), WriterLock(self.path, subject))
+            stamp = lock.stamp()
+            client, is_new = self._client(subject)
+            if is_new:
+                _SEEN[self.path] = stamp
+        return Connection(client, lambda: _close_embedded(client), lock)
 
-    def _client(self, subject: str) -> ClientAPI:
+    def _client(self, subject: str) -> tuple[ClientAPI, bool]:
+        """Return a client, and whether it is the first of this process on the folder."""
         import chromadb
         from chromadb.api.shared_system_client import SharedSystemClient
 
@@ -120,7 +153,7 @@ class Folder:
         path = next((known for known in systems if Path(known).resolve() == self.path), str(self.path))
         is_new = path not in systems
         try:
-            return chromadb.PersistentClient(path, settings=_settings(), **self.options)
+            return chromadb.PersistentClient(path, settings=_settings(), **self.options), is_new
         except Exception as error:
             if is_new:  # chromadb 1.5.9 keeps a system that failed to start, so that every later attempt would fail as well.
                 systems.pop(path, None)
@@ -230,6 +263,16 @@ def _settings() -> Any:
     from chromadb.config import Settings
 
     return Settings(anonymized_telemetry=False)
+
+
+def _reload(client: ClientAPI) -> None:
+    """Let an embedded client read its folder anew, in place: what runs on the old handle ends on it.
+
+    chromadb 1.5.9 loads a collection's index once, then never sees what other processes write, and publishes no way to ask.
+    """
+    server = getattr(client, "_server", None)
+    if hasattr(server, "bindings"):
+        cast("Any", server).start()
 
 
 def _close_embedded(client: ClientAPI) -> None:

@@ -160,11 +160,12 @@ class ChromaManager(KnowledgeBase):
             KnowledgeBackendError: Chroma or the embedding function failed.
             KnowledgeStateError: The backend is closed.
         """
-        collection, _ = self._opened()
+        collection, connection = self._opened()
         if not query.strip():
             return []
         vector = self._embedding.query(query)
         with self._translated("search"):
+            connection.see_writes_of_others()
             return collection.search(vector, max(1, limit), where, where_document)
 
     def write(self, records: Iterable[Record], **kwargs: Any) -> None:

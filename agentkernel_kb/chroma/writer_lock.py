@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import threading
+import time
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,7 +43,7 @@ class WriterLock:
     """
 
     def __init__(self, folder: Path, subject: str) -> None:
-        self._folder = folder
+        self.folder = folder
         self._subject = subject
         self._held: _Held | None = None
 
@@ -58,12 +59,30 @@ class WriterLock:
         """
         with _GUARD:
             if self._held is None:
-                held = _HELD.get(self._folder)
+                held = _HELD.get(self.folder)
                 if held is None:
-                    held = _HELD[self._folder] = _Held(self._lock_folder())
+                    held = _HELD[self.folder] = _Held(self._lock_folder())
                 held.users += 1
                 self._held = held
             return self._held.writing
+
+    @property
+    def is_held(self) -> bool:
+        """This process writes to the folder, through whichever user."""
+        return self.folder in _HELD
+
+    def stamp(self) -> int:
+        """Return a number that changes with every write to the folder, 0 before the first."""
+        try:
+            return (self.folder / LOCK_FILE).stat().st_mtime_ns
+        except OSError:
+            return 0
+
+    def mark_written(self) -> None:
+        """Change the stamp, so that processes which only read see that there is something new."""
+        with suppress(OSError):  # They would go on with what they have read.
+            now = max(time.time_ns(), self.stamp() + 1)  # By itself the system would put two quick writes at one time.
+            os.utime(self.folder / LOCK_FILE, ns=(now, now))
 
     def settled(self) -> AbstractContextManager[object]:
         """Wait until no thread of this process writes, and keep it so; does not wait where this user is no writer."""
@@ -78,9 +97,9 @@ class WriterLock:
                 return
             held.users -= 1
             if held.users == 0:
-                _HELD.pop(self._folder, None)
+                _HELD.pop(self.folder, None)
                 with suppress(OSError):
-                    (self._folder / OWNER_FILE).unlink()
+                    (self.folder / OWNER_FILE).unlink()
                 held.lock.release()
 
     def _lock_folder(self) -> BaseFileLock:
@@ -90,17 +109,17 @@ class WriterLock:
             raise KnowledgeDependencyError("chroma", f"Writing to the Chroma folder of '{self._subject}'") from error
 
         # Not bound to a thread: it is taken by a worker and released by whoever closes the backend.
-        lock = FileLock(self._folder / LOCK_FILE, timeout=0, thread_local=False)
+        lock = FileLock(self.folder / LOCK_FILE, timeout=0, thread_local=False)
         try:
             lock.acquire()
         except Timeout as error:
             raise KnowledgeStateError(
-                f"'{self._subject}' can't write: {self._owner()} is writing to the Chroma folder {str(self._folder)!r}. "
+                f"'{self._subject}' can't write: {self._owner()} is writing to the Chroma folder {str(self.folder)!r}. "
                 "Close it there, or run a Chroma server and use host= in both."
             ) from error
         except OSError as error:
             raise KnowledgeBackendError(
-                f"'{self._subject}' can't lock the Chroma folder {str(self._folder)!r} for writing: {error.strerror}."
+                f"'{self._subject}' can't lock the Chroma folder {str(self.folder)!r} for writing: {error.strerror}."
             ) from error
         self._sign()
         return lock
@@ -108,11 +127,11 @@ class WriterLock:
     def _sign(self) -> None:
         with suppress(OSError):  # Only for the message that others get; the lock itself holds without it.
             owner = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
-            (self._folder / OWNER_FILE).write_text(owner, encoding="utf-8")
+            (self.folder / OWNER_FILE).write_text(owner, encoding="utf-8")
 
     def _owner(self) -> str:
         try:
-            raw: object = json.loads((self._folder / OWNER_FILE).read_text(encoding="utf-8"))
+            raw: object = json.loads((self.folder / OWNER_FILE).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             raw = None
         if not isinstance(raw, dict):
