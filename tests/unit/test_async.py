@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from agentkernel_kb.knowledgebuilder import KnowledgeBuilder
+from agentkernel_kb.model import Record
 from agentkernel_kb.router.limits import Limits
 from agentkernel_kb.testing import FakeKnowledgeBase
 
@@ -90,7 +91,7 @@ async def test_x4_calls_that_wait_behind_a_hung_backend_end_at_their_deadline_an
 
 async def test_x4_an_overridden_twin_is_awaited_on_the_loop():
     class Native(FakeKnowledgeBase):
-        async def asearch(self, query, limit=3, *, timeout=None, **kwargs):
+        async def asearch(self, query, limit=3, *, timeout: float = 0, **kwargs) -> list[Record]:
             self.seen = (threading.current_thread(), timeout)
             return [{"text": "native", "metadata": {}}]
 
@@ -103,7 +104,7 @@ async def test_x4_an_overridden_twin_is_awaited_on_the_loop():
 @pytest.mark.parametrize("stubborn", [False, True], ids=["cancellable", "swallows its cancellation"])
 async def test_x4_a_native_backend_that_hangs_ends_at_the_deadline(stubborn):
     class Native(FakeKnowledgeBase):
-        async def asearch(self, query, limit=3, **kwargs):
+        async def asearch(self, query, limit=3, **kwargs) -> list[Record]:
             try:
                 await asyncio.sleep(30)
             except asyncio.CancelledError:
@@ -120,7 +121,7 @@ async def test_x4_cancelling_a_call_cancels_the_native_work():
     cancelled = asyncio.Event()
 
     class Native(FakeKnowledgeBase):
-        async def asearch(self, query, limit=3, **kwargs):
+        async def asearch(self, query, limit=3, **kwargs) -> list[Record]:
             try:
                 await asyncio.sleep(30)
             except asyncio.CancelledError:
@@ -138,7 +139,7 @@ async def test_x4_cancelling_a_call_cancels_the_native_work():
 
 async def test_x4_a_backend_that_cancels_itself_is_an_error_and_no_cancellation():
     class Native(FakeKnowledgeBase):
-        async def asearch(self, query, limit=3, **kwargs):
+        async def asearch(self, query, limit=3, **kwargs) -> list[Record]:
             raise asyncio.CancelledError
 
     assert "cancelled its own work" in await async_tools(Native("n"))["search_kb"]("n", "x")
@@ -168,7 +169,7 @@ async def test_x4_the_proof_of_a_statement_does_not_run_on_the_loop():
 
 def test_x3_an_operation_that_takes_a_timeout_runs_in_the_callers_thread_and_gets_what_is_left():
     class Inline(FakeKnowledgeBase):
-        def search(self, query, limit=3, *, timeout=None, **kwargs):
+        def search(self, query, limit=3, *, timeout: float = 0, **kwargs):
             self.seen = (threading.current_thread(), timeout, kwargs)
             return []
 

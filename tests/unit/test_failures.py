@@ -22,8 +22,14 @@ from agentkernel_kb.testing import FakeKnowledgeBase
 CANARY = "hunter2canary"
 
 
-class PanicException(BaseException):  # noqa: N818 - as native extensions call it
+class PanicException(BaseException):
     """What a native extension raises: no Exception."""
+
+
+def call(builder, name, arguments, asynchronous):
+    if asynchronous:
+        return asyncio.run({tool.__name__: tool for tool in builder.build_async()}[name](**arguments))
+    return {tool.__name__: tool for tool in builder.build()}[name](**arguments)
 
 
 def run(behaviour, *, asynchronous=False, tool="read_kb", arguments=None, **limits):
@@ -34,9 +40,7 @@ def run(behaviour, *, asynchronous=False, tool="read_kb", arguments=None, **limi
         .on("write", behaviour)
     )
     builder = KnowledgeBuilder([backend], limits=Limits(**limits), on_event=events.append)
-    chosen = {t.__name__: t for t in (builder.build_async() if asynchronous else builder.build())}[tool]
-    arguments = arguments or {"backend": "lake", "query": "SELECT 1"}
-    answer = asyncio.run(chosen(**arguments)) if asynchronous else chosen(**arguments)
+    answer = call(builder, tool, arguments or {"backend": "lake", "query": "SELECT 1"}, asynchronous)
     (event,) = events
     return answer, event.outcome
 
@@ -127,9 +131,7 @@ def test_x3_a_write_that_takes_too_long_may_have_been_stored():
 )
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 def test_a8_wrong_arguments_are_answered_with_the_right_ones(arguments, asynchronous):
-    builder = KnowledgeBuilder([FakeKnowledgeBase("lake")])
-    tool = (builder.build_async() if asynchronous else builder.build())[1]
-    answer = asyncio.run(tool(**arguments)) if asynchronous else tool(**arguments)
+    answer = call(KnowledgeBuilder([FakeKnowledgeBase("lake")]), "read_kb", arguments, asynchronous)
     assert answer == "read_kb was called with the wrong arguments. It takes: backend, query, limit (optional)."
 
 

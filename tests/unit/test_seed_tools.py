@@ -3,11 +3,14 @@
 import inspect
 import json
 import typing
+from typing import ClassVar
 
 import pytest
 
+from agentkernel_kb.base import KnowledgeBase
 from agentkernel_kb.errors import AKConfigError, KnowledgeCapabilityError, KnowledgePathError
 from agentkernel_kb.knowledgebuilder import KnowledgeBuilder
+from agentkernel_kb.model import KnowledgeCapabilities, describe
 from agentkernel_kb.testing import FakeKnowledgeBase
 
 
@@ -93,7 +96,7 @@ class TestEmission:
             assert not inspect.iscoroutinefunction(tool)
             assert tool.__qualname__ == name
             for parameter in inspect.signature(tool).parameters:
-                assert f"    {parameter}: " in tool.__doc__
+                assert f"    {parameter}: " in (tool.__doc__ or "")
 
 
 class TestReading:
@@ -139,16 +142,13 @@ class TestReading:
         assert answer.startswith("Backend 'vectors' does not support fetch. Backends that do: ['bundle'].")
 
     def test_a8_an_operation_declared_and_not_implemented_is_told_apart(self):
-        backend = lake()
-        del backend
-        from agentkernel_kb.base import KnowledgeBase
-        from agentkernel_kb.model import KnowledgeCapabilities
-
         class Liar(KnowledgeBase):
-            backend_name = "liar"
-
             def __init__(self):
                 super().__init__(KnowledgeCapabilities(search=True))
+
+            @property
+            def backend_name(self):
+                return "liar"
 
             def connect(self, **kwargs): ...
 
@@ -238,7 +238,8 @@ class TestWriting:
         assert answer == f"Written to 'bundle'. Id: {identity}."
 
     def test_a8_the_refusal_stays_reachable_as_write_kb_names_all_backends(self):
-        description = tools(lake(), graph())["write_kb"].tool_description
+        description = describe(tools(lake(), graph())["write_kb"])
+        assert description is not None
         assert description.parameters["properties"]["backend"]["enum"] == ["lake", "graph"]
 
 
@@ -281,7 +282,7 @@ class TestOverview:
 
 
 class TestSemanticMap:
-    MAP = {"<MONGO_SOURCE>": "catalog.schema.clients", "<ROOT>": "docs/eu"}
+    MAP: ClassVar = {"<MONGO_SOURCE>": "catalog.schema.clients", "<ROOT>": "docs/eu"}
 
     @pytest.mark.parametrize(
         ("tool", "arguments", "operation", "expected"),
@@ -342,7 +343,9 @@ class TestConstruction:
     @pytest.mark.parametrize("name", ["", " ", "a\nb", " a", "*", None, 5])
     def test_a5_a_name_that_cannot_be_told_apart_is_an_error(self, name):
         class Odd(FakeKnowledgeBase):
-            backend_name = name
+            @property
+            def backend_name(self):
+                return name
 
         with pytest.raises(AKConfigError, match="backend_name must be one line of text"):
             KnowledgeBuilder([Odd()])

@@ -1,14 +1,15 @@
 """What a tool says of itself, for adapters and protocol servers (X17)."""
 
 import json
+from typing import Any
 
 import pytest
 
 from agentkernel_kb.knowledgebuilder import KnowledgeBuilder
-from agentkernel_kb.model import describe
+from agentkernel_kb.model import ToolDescription, describe
 from agentkernel_kb.testing import FakeKnowledgeBase
 
-BACKENDS = {
+BACKENDS: dict[str, dict[str, Any]] = {
     "prose": {"search": True, "fetch": True, "browse": True, "writable": True},
     "lake": {"search": False, "query_language": "sql"},
     "files": {"search": False, "fetch": True},
@@ -17,9 +18,15 @@ TOKEN_BUDGET = 1_200
 """For the definitions of all seven tools, at four characters a token."""
 
 
+def described(tool) -> ToolDescription:
+    description = describe(tool)
+    assert description is not None
+    return description
+
+
 def descriptions():
     builder = KnowledgeBuilder([FakeKnowledgeBase(name, **declared) for name, declared in BACKENDS.items()])
-    return {tool.__name__: describe(tool) for tool in builder.build()}
+    return {tool.__name__: described(tool) for tool in builder.build()}
 
 
 @pytest.mark.parametrize(
@@ -69,7 +76,7 @@ def test_x17_seven_definitions_keep_a_token_budget_however_many_backends():
 
 def test_x17_both_forms_of_a_tool_carry_one_description():
     builder = KnowledgeBuilder([FakeKnowledgeBase("b")])
-    description = describe(builder.build()[1])
+    description = described(builder.build()[1])
     assert describe(description.call) is description is describe(description.acall)
 
 
