@@ -1,8 +1,8 @@
 """Prints what the router adds to a call: median microseconds of `read_kb` on a search backend that does nothing.
 
-All steps are on: a 1 kB query with placeholders, a semantic map of 10 and of 1,000 tokens, an event listener. `inline` is a backend
-that takes `timeout=` and is called in the caller's thread; `pooled` is one that does not, and costs a change of threads. `hop` is
-that change alone: a function that does nothing, run in another thread by the standard library's queue and lock.
+All steps are on: a 1 kB query with placeholders, a semantic map of 10 and of 1,000 tokens, an event listener. `inline` is a
+backend that takes `timeout=` and is called in the caller's thread; `pooled` is one that does not, and costs a change of
+threads. `hop` is that change alone: nothing, run in another thread by the standard library's queue and lock.
 """
 
 from __future__ import annotations
