@@ -1,7 +1,4 @@
-"""FakeKnowledgeBase: a small backend in memory, scriptable and observable, for tests of routers and adapters.
-
-It stands in where what is above a backend is under test, and never for a store that a test could run.
-"""
+"""FakeKnowledgeBase: a scriptable backend in memory for tests of what stands above backends, never for a store to be tested."""
 
 from __future__ import annotations
 
@@ -32,11 +29,8 @@ class FakeKnowledgeBase(KnowledgeBase):
     Args:
         name: The backend's name.
         records: What it holds.
-        search: Declare search.
+        search, fetch, browse, writable: Declare these.
         query_language: Declare query in this language.
-        fetch: Declare fetch.
-        browse: Declare browse.
-        writable: Declare write.
         derives_schema: Describe itself; without it `schema()` needs `add_schema()`, as for any backend.
         refused_words: Guard statements: one that holds any of these words, letter case ignored, is refused. `None`: no guard.
         description: Its description; the default contains the name.
@@ -79,14 +73,10 @@ class FakeKnowledgeBase(KnowledgeBase):
         self._records: dict[str, Record] = {}
         self._lock = threading.Lock()
         self.calls: list[tuple[Operation, Any, dict[str, Any]]] = []
-        if refused_words is None:
-            self._leave_to_base("check_read")
-        if not derives_schema:
-            self._leave_to_base("_derived_schema")
+        for member, left in (("check_read", refused_words is None), ("_derived_schema", not derives_schema)):
+            if left:  # The contract's own, so that `overrides` tells the truth about this instance.
+                vars(self)[member] = getattr(KnowledgeBase, member).__get__(self)
         self._store(records)
-
-    def _leave_to_base(self, member: str) -> None:
-        vars(self)[member] = getattr(KnowledgeBase, member).__get__(self)
 
     @property
     def backend_name(self) -> str:

@@ -322,8 +322,8 @@ def test_a_fault_is_expected_strictly_and_with_a_reason(marks: dict[str, Any]) -
 
 
 def test_an_unknown_feature_is_a_mistake() -> None:
-    with pytest.raises(TypeError, match=r"TestIt.declares names \['serach'\]; KnowledgeBaseContract knows \['browse', "):
-        subclass(declares={"serach"})
+    with pytest.raises(TypeError, match=r"TestIt.declares names \['fly'\]; KnowledgeBaseContract knows \['browse', "):
+        subclass(declares={"fly"})
 
 
 def test_missing_samples_are_named() -> None:

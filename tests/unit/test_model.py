@@ -55,8 +55,8 @@ def test_kinds_may_be_any_words() -> None:
 
 
 def test_a_misspelt_field_is_an_error() -> None:
-    misspelt: dict[str, Any] = {"serach": True}
-    with pytest.raises(TypeError, match="serach"):
+    misspelt: dict[str, Any] = {"searches": True}
+    with pytest.raises(TypeError, match="searches"):
         KnowledgeCapabilities(**misspelt)
 
 
