@@ -48,9 +48,10 @@ class BoundCollection:
         self._place = place
         self._bound = False
         with translated(subject, place, "open its collection"):
-            self._collection = self._get_or_create(distance)
+            collection = self._get_or_create(distance)
+        self._check_origin(collection)
+        self._collection = collection
         self._check_distance(distance)
-        self._check_origin()
 
     def search(
         self, vector: list[float], limit: int, where: Mapping[str, Any] | None, where_document: Mapping[str, Any] | None
@@ -133,26 +134,28 @@ class BoundCollection:
                 "Leave distance= out, or choose another collection_name=."
             )
 
-    def _check_origin(self) -> None:
-        """Compare what the collection was built with to what this backend would add; an empty one fits any function."""
-        if self._dimension is None:
+    def _check_origin(self, collection: Collection) -> None:
+        """Compare what a collection was built with to what this backend would add; an empty one fits any function."""
+        if _dimension(collection) is None:
             return
-        origin = self._origin()
+        origin = _origin(collection)
         if origin not in (None, self._embedding.name):
             raise self._other_function(origin)
         if self._embedding.dimensions is not None:
-            self._compare_dimension(self._embedding.dimensions)
+            self._compare_dimension(collection, self._embedding.dimensions)
 
     def _check_length(self, length: int) -> None:
-        if self._dimension is None:  # It was empty when it was last looked at; somebody may have filled it since.
-            self._collection = self._get()
-            self._check_origin()
-        self._compare_dimension(length)
+        if _dimension(self._collection) is None:  # It was empty when it was last looked at; somebody may have filled it since.
+            collection = self._get()
+            self._check_origin(collection)
+            self._collection = collection
+        self._compare_dimension(self._collection, length)
 
-    def _compare_dimension(self, length: int) -> None:
-        if self._dimension not in (None, length):
+    def _compare_dimension(self, collection: Collection, length: int) -> None:
+        dimension = _dimension(collection)
+        if dimension not in (None, length):
             raise AKConfigError(
-                f"{self._where()} holds vectors of {self._dimension} numbers, but the embedding function "
+                f"{self._where()} holds vectors of {dimension} numbers, but the embedding function "
                 f"'{self._embedding.name}' gives {length}. {_REMEDY}"
             )
 
@@ -161,13 +164,15 @@ class BoundCollection:
         self._check_length(length)
         if self._bound:
             return
-        if self._origin() != self._embedding.name:
+        if _origin(self._collection) != self._embedding.name:
             # Chroma refuses this key, and has taken the distance over into the collection's configuration.
             kept = {key: value for key, value in (self._collection.metadata or {}).items() if key != "hnsw:space"}
             self._collection.modify(metadata={**kept, EMBEDDER_KEY: self._embedding.name})
-            self._collection = self._get()
-            if self._origin() != self._embedding.name:
-                raise self._other_function(self._origin())
+            collection = self._get()
+            self._check_origin(collection)
+            if (origin := _origin(collection)) != self._embedding.name:
+                raise self._other_function(origin)
+            self._collection = collection
         self._bound = True
 
     def _store_batch(self, prepared: Sequence[Prepared], vectors: Sequence[list[float]]) -> None:
@@ -194,14 +199,6 @@ class BoundCollection:
         ]
         return sorted(records, key=lambda record: (-record["metadata"]["score"], record["metadata"]["id"]))
 
-    @property
-    def _dimension(self) -> int | None:
-        return self._collection.get_model().dimension
-
-    def _origin(self) -> str | None:
-        own: object = (self._collection.metadata or {}).get(EMBEDDER_KEY)
-        return own if isinstance(own, str) else stored_name(self._collection.configuration_json)
-
     def _other_function(self, origin: str | None) -> AKConfigError:
         shown = str(origin)[:_SHOWN_NAME_CHARS]
         return AKConfigError(
@@ -217,6 +214,15 @@ class BoundCollection:
 _REMEDY = (
     "Pass as embedding_function= the one it was built with, or choose another collection_name= and write the records into that."
 )
+
+
+def _dimension(collection: Collection) -> int | None:
+    return collection.get_model().dimension
+
+
+def _origin(collection: Collection) -> str | None:
+    own: object = (collection.metadata or {}).get(EMBEDDER_KEY)
+    return own if isinstance(own, str) else stored_name(collection.configuration_json)
 
 
 def _is_rejection(error: Exception) -> bool:

@@ -207,8 +207,7 @@ class Server:
         client = chromadb.HttpClient(
             self.host, self.port, ssl=self.ssl, headers=dict(self.headers), settings=_settings(), **self.options
         )
-        session = _http_session(client)
-        if session is not None:
+        for session in _http_sessions(client):
             session.timeout = (CONNECT_SECONDS, REQUEST_SECONDS, REQUEST_SECONDS, REQUEST_SECONDS)
         return client
 
@@ -281,10 +280,10 @@ def _close_embedded(client: ClientAPI) -> None:
 
 
 def _close_http(client: ClientAPI) -> None:
-    session = _http_session(client)
+    sessions = _http_sessions(client)
     with suppress(Exception):
         cast("Any", client).close()
-    if session is not None:
+    for session in sessions:
         session.close()
 
 
@@ -293,9 +292,12 @@ def _close_late(future: Future[ClientAPI]) -> None:
         _close_http(future.result())
 
 
-def _http_session(client: ClientAPI) -> Any:
-    """Return the HTTP session of a client, which chromadb 1.5.9 neither limits in time nor closes, and does not publish.
+def _http_sessions(client: ClientAPI) -> list[Any]:
+    """Return the HTTP sessions of a client, which chromadb 1.5.9 neither limits in time nor closes, and does not publish.
 
-    See https://github.com/chroma-core/chroma/issues/5805; needless once Chroma has a setting for it and closes what it opened.
+    There are two, one to check the tenant with. See https://github.com/chroma-core/chroma/issues/5805; needless once Chroma
+    has a setting for the time and closes what it opened.
     """
-    return getattr(getattr(client, "_server", None), "_session", None)
+    owners = (client, getattr(client, "_admin_client", None))
+    sessions = [getattr(getattr(owner, "_server", None), "_session", None) for owner in owners]
+    return [session for session in sessions if session is not None]
