@@ -40,7 +40,8 @@ class KnowledgeBuilder:
         on_event: Called with a `ToolEvent` after each call. What it raises is logged and goes no further.
 
     Raises:
-        AKConfigError: A backend is no `KnowledgeBase`, two share a name, or the map is faulty.
+        AKConfigError: A backend is no `KnowledgeBase`, two share a name, the map is faulty, or another argument is of the wrong
+            type.
     """
 
     def __init__(
@@ -53,7 +54,9 @@ class KnowledgeBuilder:
     ) -> None:
         self._registered = _registered(backends)
         self._map = semantic_map if isinstance(semantic_map, SemanticMap) else SemanticMap(semantic_map)
-        self._limits = limits or Limits()
+        self._limits = _checked_limits(limits)
+        if on_event is not None and not callable(on_event):
+            raise AKConfigError(f"on_event must be a callable that takes a ToolEvent, not {type(on_event).__name__}.")
         self._caller = Caller(Planner(self._registered, self._map, self._limits), self._limits, on_event)
         self._overview = Overview(list(self._registered.values()), self._caller)
 
@@ -152,6 +155,14 @@ def _registered(backends: Iterable[KnowledgeBase]) -> dict[str, Registered]:
             raise AKConfigError(f"Two knowledge bases are called '{name}'. Give one of them another name.")
         registered[name] = register(backend, name)
     return registered
+
+
+def _checked_limits(limits: Limits | None) -> Limits:
+    if limits is None:
+        return Limits()
+    if not isinstance(limits, Limits):
+        raise AKConfigError(f"limits must be Limits(rows=…, characters=…, seconds=…), not {type(limits).__name__}.")
+    return limits
 
 
 def _checked_name(backend: KnowledgeBase) -> str:

@@ -39,11 +39,11 @@ class Answer:
     rows: int = 0
 
 
-def written_answer(plan: Plan, ids: object) -> Answer:
+def written_answer(plan: Plan, ids: object, limits: Limits) -> Answer:
     """Say that a record was stored, under which id where the backend told it."""
     shown = [to_text(identity) for identity in cast("list[object]", ids)] if isinstance(ids, list | tuple) else []
     under = f" Id: {', '.join(shown)}." if shown else ""
-    return Answer(f"Written to '{plan.target.name}'.{under}", "ok", 1)
+    return Answer(f"Written to '{plan.target.name}'.{under}"[: limits.characters], "ok", 1)
 
 
 def records_answer(plan: Plan, returned: object, limits: Limits) -> Answer:

@@ -73,7 +73,7 @@ class Caller:
 
     def _answer(self, plan: Plan, returned: object) -> Answer:
         if plan.operation == "write":
-            return written_answer(plan, returned)
+            return written_answer(plan, returned, self.limits)
         return records_answer(plan, returned, self.limits)
 
     def _failed(self, error: BaseException, plan: Plan | None) -> Answer:

@@ -340,6 +340,11 @@ class TestConstruction:
         with pytest.raises(AKConfigError, match="KnowledgeBuilder takes"):
             KnowledgeBuilder(wrong)
 
+    @pytest.mark.parametrize("wrong", [{"limits": {"rows": 3}}, {"limits": 3}, {"on_event": "print"}])
+    def test_a5_other_arguments_of_the_wrong_type_are_errors(self, wrong):
+        with pytest.raises(AKConfigError, match=next(iter(wrong))):
+            KnowledgeBuilder([lake()], **wrong)
+
     @pytest.mark.parametrize("name", ["", " ", "a\nb", " a", "*", None, 5])
     def test_a5_a_name_that_cannot_be_told_apart_is_an_error(self, name):
         class Odd(FakeKnowledgeBase):
