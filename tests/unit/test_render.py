@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import itertools
 import json
 import math
 import pathlib
@@ -112,7 +113,7 @@ UUID = uuid.UUID("12345678-1234-5678-1234-567812345678")
         (ValueError("password=hunter2"), "<ValueError>"),
         (print, "<builtin_function_or_method>"),
     ],
-    ids=repr,
+    ids=itertools.count(),
 )
 def test_a_value_is_encoded(value: object, encoded: object) -> None:
     assert (encode(value), type(encode(value))) == (encoded, type(encoded))
