@@ -32,7 +32,7 @@ _NUMBERS_CHECKED = 1_000
 _JSON_INTEGER = 2**63
 
 # Control characters but tab and the line breaks; they can move a terminal's cursor over another line.
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 _LINE_BREAKS = re.compile("\r\n|[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 _CONTINUATION = "\n  | "
 
@@ -52,10 +52,9 @@ def one_line(text: str) -> str:
 
 
 def to_text(value: object) -> str:
-    """Return any value as text: a string cleaned, anything else as JSON."""
-    if isinstance(value, str):
-        return clean(value)
-    return clean(json.dumps(encode(value), ensure_ascii=False))
+    """Return any value as text: what is encoded as a string is shown as it is, cleaned; anything else as JSON."""
+    encoded = value if isinstance(value, str) else encode(value)
+    return clean(encoded if isinstance(encoded, str) else json.dumps(encoded, ensure_ascii=False))
 
 
 def encode(value: object) -> Any:
@@ -100,7 +99,8 @@ class _Encoder:
         if isinstance(value, Mapping):
             return self._encode_mapping(cast("Mapping[object, object]", value), depth)
         if isinstance(value, AbstractSet):
-            return sorted((self.encode(item, depth) for item in cast("AbstractSet[object]", value)), key=_order)
+            kept = islice(cast("AbstractSet[object]", value), max(0, self._items_left) + 1)
+            return sorted((self.encode(item, depth) for item in kept), key=_order)
         if isinstance(value, Sequence):
             return self._encode_sequence(cast("Sequence[object]", value), depth)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -191,7 +191,8 @@ def _numbers(count: int) -> str:
 
 
 def _type_word(value: object) -> str:
-    return f"<{_CONTROL.sub('', type(value).__name__)}>"
+    name: str = type.__dict__["__name__"].__get__(type(value))  # Not by way of a metaclass, which may refuse it.
+    return f"<{one_line(name)}>"
 
 
 def _key(encoded: object) -> str:
@@ -203,13 +204,25 @@ def _order(encoded: object) -> str:
 
 
 def usable_id(metadata: Mapping[str, Any]) -> str | None:
-    """Return the record's id if `fetch` could be asked for it: one line of text without a comma and without outer blanks."""
+    """Return the record's id if `fetch` could be asked for it.
+
+    That is one line of text without a comma and without outer blanks, whose brackets are in pairs: it is shown in brackets itself.
+    """
     value: object = metadata.get("id")
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str) or not value or "," in value or value != value.strip() or len(value) > MAX_ID_CHARS:
         return None
-    return value if one_line(value) == value else None
+    return value if one_line(value) == value and _brackets_pair(value) else None
+
+
+def _brackets_pair(text: str) -> bool:
+    depth = 0
+    for character in text:
+        depth += (character == "[") - (character == "]")
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def metadata_of(record: Mapping[str, Any]) -> Mapping[str, Any]:
