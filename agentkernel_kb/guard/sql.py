@@ -20,7 +20,7 @@ from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError, Knowl
 from agentkernel_kb.guard.dialects import GuardDialect
 from agentkernel_kb.guard.lexer import Token, deepest_bracket
 from agentkernel_kb.guard.sqlite import SQLITE
-from agentkernel_kb.guard.tree import check_tree, names_of_ctes, outer_limit
+from agentkernel_kb.guard.tree import check_tree, names_of_tables, outer_limit
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
@@ -45,12 +45,13 @@ class ReadStatement:
     Attributes:
         has_limit: The outermost query has a LIMIT of its own.
         limit: That limit where it is a plain number.
-        cte_names: Names that the statement gives to common table expressions, in lower case.
+        tables: Names of the tables and views that it reads itself, in lower case and without their schema. Table functions
+            and the names of common table expressions are not among them.
     """
 
     has_limit: bool = False
     limit: int | None = None
-    cte_names: frozenset[str] = frozenset()
+    tables: frozenset[str] = frozenset()
 
 
 class _Refusal(NamedTuple):
@@ -140,8 +141,8 @@ def _prove(statement: str, rules: GuardDialect, allowed: frozenset[str]) -> Read
     tree = _parse(" " * query[0].start + lexed.text[query[0].start : query[-1].end], query, rules)
     check_tree(tree, rules, allowed)
     if len(query) < len(tokens):  # The rows of an explanation are not those of the query.
-        return ReadStatement(cte_names=names_of_ctes(tree))
-    return ReadStatement(*outer_limit(tree), names_of_ctes(tree))
+        return ReadStatement(tables=names_of_tables(tree))
+    return ReadStatement(*outer_limit(tree), names_of_tables(tree))
 
 
 def _refused(reason: str, token: Token) -> KnowledgeGuardError:

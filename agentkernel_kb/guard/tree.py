@@ -93,8 +93,10 @@ def outer_limit(tree: Expr) -> tuple[bool, int | None]:
     return True, int(number.name) if is_plain else None
 
 
-def names_of_ctes(tree: Expr) -> frozenset[str]:
-    """Return the names that the statement gives to its common table expressions, in lower case."""
+def names_of_tables(tree: Expr) -> frozenset[str]:
+    """Return the names of the tables that the tree reads, in lower case, without those of common table expressions."""
     from sqlglot import exp
 
-    return frozenset(cte.alias.lower() for cte in tree.find_all(exp.CTE))
+    names = {table.name.lower() for table in tree.find_all(exp.Table)}
+    names |= {field.name.lower() for found in tree.find_all(exp.In) if (field := found.args.get("field")) is not None}
+    return frozenset(names - {cte.alias.lower() for cte in tree.find_all(exp.CTE)} - {""})

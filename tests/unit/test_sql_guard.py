@@ -334,7 +334,7 @@ def test_allow_opens_nothing_but_the_named_function() -> None:
         ("SELECT * FROM (SELECT a FROM t LIMIT 7)", ReadStatement()),
         ("SELECT a FROM t -- LIMIT 7", ReadStatement()),
         ("SELECT 'LIMIT 7'", ReadStatement()),
-        ("WITH x AS (SELECT 1 LIMIT 7) SELECT * FROM x", ReadStatement(cte_names=frozenset({"x"}))),
+        ("WITH x AS (SELECT 1 LIMIT 7) SELECT * FROM x", ReadStatement()),
         ("EXPLAIN SELECT a FROM t LIMIT 7", ReadStatement()),
         ("PRAGMA table_list", ReadStatement()),
     ],

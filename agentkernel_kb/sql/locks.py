@@ -1,0 +1,67 @@
+"""What an engine has to offer before a model may send statements to it, and which engines do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agentkernel_kb.errors import AKConfigError, KnowledgeError
+from agentkernel_kb.guard import supported_dialects
+from agentkernel_kb.sql.deadline import Deadline
+from agentkernel_kb.sql.sqlite import SQLiteLock
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL, Engine
+
+
+class EngineLock(Protocol):
+    """How one engine is opened so that it only reads, stops in time, and says what went wrong."""
+
+    @property
+    def dialect(self) -> str:
+        """The guard's name of the dialect."""
+        ...
+
+    def make_engine(self, connections: int) -> Engine:
+        """Return an engine whose connections, at most `connections`, can only read."""
+        ...
+
+    def reading(self, connection: Any, deadline: Deadline, *, whole: bool) -> AbstractContextManager[None]:
+        """Hold a driver's connection ready for one piece of work, which the engine itself stops at the deadline.
+
+        `whole` lets the work see the whole catalogue and not only the tables that statements may read.
+        """
+        ...
+
+    def hidden_tables(self, connection: Any) -> Collection[str]:
+        """Return the names of tables that the engine keeps for itself."""
+        ...
+
+    def rows(self, connection: Any, statement: str) -> Any:
+        """Send a statement and return the driver's open cursor, which hands out rows as they are asked for."""
+        ...
+
+    def translate(self, error: Exception, deadline: Deadline) -> KnowledgeError:
+        """Return what a failure of the driver means."""
+        ...
+
+    def missing_name(self, error: KnowledgeError) -> str | None:
+        """Return the name that a rejected statement uses and the database does not have."""
+        ...
+
+
+_LOCKS = {"sqlite": SQLiteLock}
+
+
+def lock_for(url: URL, *, tables: Collection[str] | None, max_value_bytes: int) -> EngineLock:
+    """Return the lock of the engine that `url` names.
+
+    Raises:
+        AKConfigError: There is no lock for it, or no guard for its dialect, or the URL itself is wrong.
+    """
+    dialect = url.get_backend_name()
+    supported = sorted(_LOCKS.keys() & set(supported_dialects()))
+    if dialect not in supported:
+        raise AKConfigError(f"SQLManager has no read-only set-up for the dialect '{dialect}'. Supported: {supported}")
+    return _LOCKS[dialect](url, tables=tables, max_value_bytes=max_value_bytes)

@@ -1,0 +1,239 @@
+"""`SQLManager`: a SQL database that a model may query and nothing else."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.errors import (
+    AKConfigError,
+    KnowledgeDependencyError,
+    KnowledgeError,
+    KnowledgeGuardError,
+    KnowledgeQueryError,
+    KnowledgeStateError,
+)
+from agentkernel_kb.guard import ReadStatement, analyse_read
+from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
+from agentkernel_kb.render import NOTHING_FOUND, table
+from agentkernel_kb.sql.catalogue import Catalogue, quoted
+from agentkernel_kb.sql.locks import EngineLock, lock_for
+from agentkernel_kb.sql.reader import Reader
+from agentkernel_kb.sql.rows import records, typed_rows
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
+
+DEFAULT_SECONDS = 30.0
+DEFAULT_MAX_ROWS = 1_000
+CATALOGUE_SECONDS = 10.0
+CATALOGUE_LIFETIME_SECONDS = 300.0
+_TABLES_IN_DESCRIPTION = 12
+
+
+class SQLManager(KnowledgeBase):
+    """A SQL database, read by statements in its own dialect. SQLite is supported so far.
+
+    Two locks hold, each without the other: the guard proves every statement to be a read before it is sent, and the engine is
+    opened so that it only reads. Rows are streamed, never more than asked for. The engine itself stops at the deadline.
+
+    Args:
+        url: SQLAlchemy URL of the database, such as `sqlite:///cities.db`.
+        name: Name of the backend; `"sql"` by default.
+        description: What the database holds, for whoever chooses between backends; its tables by default.
+        tables: Names of the tables and views that are described and may be read, `None` for all. A view may be listed
+            without the tables that it reads.
+        described_tables: Most tables that the schema describes; it says how many more there are.
+        max_value_bytes: Largest value that a statement may read or compute.
+
+    Raises:
+        AKConfigError: The URL cannot be read, its dialect is not supported, or it names no database.
+        KnowledgeDependencyError: The extra `sql` is missing.
+    """
+
+    def __init__(
+        self,
+        url: str | URL,
+        name: str = "",
+        description: str | None = None,
+        *,
+        tables: Collection[str] | None = None,
+        described_tables: int = 50,
+        max_value_bytes: int = 1_000_000,
+    ) -> None:
+        super().__init__(
+            KnowledgeCapabilities(kinds=["structured"], query=True, query_language="sql", derives_schema=True),
+            name or "sql",
+        )
+        if isinstance(tables, str):
+            raise AKConfigError(f"SQLManager '{self.backend_name}' takes a list of tables, not the string {tables!r}.")
+        self._description = description
+        self._tables = None if tables is None else tuple(tables)
+        self._described_tables = max(0, described_tables)
+        self._url, self._lock = self._locked(url, max_value_bytes)
+        self._reader: Reader | None = None
+        self._catalogue: tuple[float, Catalogue] | None = None
+        self._catalogue_lock = threading.Lock()
+        self.connect()
+
+    def __repr__(self) -> str:
+        return f"SQLManager({self._url.render_as_string(hide_password=True)!r}, name={self.backend_name!r})"
+
+    def _locked(self, url: str | URL, max_value_bytes: int) -> tuple[URL, EngineLock]:
+        try:
+            import sqlglot  # noqa: F401  # pyright: ignore[reportUnusedImport] - the guard's; better missed now than at first use
+            from sqlalchemy.engine import make_url
+            from sqlalchemy.exc import ArgumentError
+        except ImportError as error:
+            raise KnowledgeDependencyError("sql", "SQLManager") from error
+        try:
+            parsed = make_url(url)
+        except (ArgumentError, ValueError, TypeError):
+            # The cause is left out: the text may hold a password.
+            raise AKConfigError(
+                f"SQLManager '{self.backend_name}' needs a SQLAlchemy URL, such as 'sqlite:///cities.db'."
+            ) from None
+        return parsed, lock_for(parsed, tables=self._tables, max_value_bytes=max_value_bytes)
+
+    @property
+    def backend_name(self) -> str:
+        """The name given at construction."""
+        return self._given_name
+
+    def connect(self, **kwargs: Any) -> None:
+        """Make the database ready; connections are opened as they are needed. Called by the constructor."""
+        if self._reader is None:
+            self._reader = Reader(self._lock, self.backend_name)
+
+    def close(self) -> None:
+        """Close the connections. May be called twice; afterwards every other call raises `KnowledgeStateError`."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
+
+    def _open_reader(self) -> Reader:
+        if self._reader is None:
+            raise KnowledgeStateError(f"SQLManager '{self.backend_name}' is closed.")
+        return self._reader
+
+    def query(
+        self,
+        statement: str,
+        limit: int = 3,
+        *,
+        timeout: float | None = None,
+        allow: Collection[str] = (),
+        max_rows: int | None = None,
+        **kwargs: Any,
+    ) -> RecordPage:
+        """Return the rows that a reading statement selects.
+
+        Args:
+            statement: One SQL statement that only reads, in the database's dialect.
+            limit: Most rows where the statement has no outer LIMIT of its own, at least 1.
+            timeout: Seconds until the statement is stopped; 30 by default.
+            allow: Names of further table functions that the statement may use.
+            max_rows: Most rows whatever the statement's own LIMIT says; 1,000 by default, or `limit` where that is more.
+            kwargs: Unknown arguments are ignored.
+
+        Returns:
+            A record per row: `text` has `column=value, …` on one line, `metadata["row"]` the typed values by column (names
+            that repeat become `a`, `a_2`), `metadata["source"]` the backend's name. `more` tells that the statement has
+            further rows. Empty when no row fits.
+
+        Raises:
+            KnowledgeGuardError: The statement is not provably a read, or reads what it may not.
+            KnowledgeQueryError: The database rejected the statement; near names are in the message.
+            KnowledgeTimeoutError: Time was out, or a writer held the database until then.
+            KnowledgeConnectionError: The database cannot be read.
+            KnowledgeStateError: The backend is closed.
+        """
+        reader = self._open_reader()
+        read = self._proven(statement, allow)
+        most = _most_rows(read, limit, max_rows)
+        try:
+            fetched = reader.fetch(statement, most, DEFAULT_SECONDS if timeout is None else timeout)
+        except KnowledgeQueryError as error:
+            raise self._with_near_names(error) from error.__cause__
+        return RecordPage(records(fetched.columns, fetched.rows, self.backend_name), more=fetched.more)
+
+    def check_read(self, statement: str, *, allow: Collection[str] = ()) -> None:
+        """Prove that `statement` only reads, and only from the tables that may be read.
+
+        Raises:
+            KnowledgeGuardError: It cannot be proven.
+        """
+        self._proven(statement, allow)
+
+    def _proven(self, statement: str, allow: Collection[str]) -> ReadStatement:
+        read = analyse_read(statement, dialect=self._lock.dialect, allow=allow)
+        if self._tables is not None:
+            outside = sorted(read.tables - {name.lower() for name in self._tables})
+            if outside:
+                known = ", ".join(map(quoted, self._tables))
+                raise KnowledgeGuardError(f"Only these tables may be read: {known}", part=outside[0])
+        return read
+
+    def _with_near_names(self, error: KnowledgeQueryError) -> KnowledgeQueryError:
+        name = self._lock.missing_name(error)
+        catalogue = self._known_catalogue() if name else None
+        if name is None or catalogue is None:
+            return error
+        near = catalogue.near(name)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"Tables: {', '.join(map(quoted, catalogue.names[:30]))}"
+        return KnowledgeQueryError(f"{error}. {hint}")
+
+    def format_results(self, rows: Iterable[Record]) -> str:
+        """Return rows as a compact table; records that are no rows are shown as any other backend's."""
+        found = list(rows)
+        if not found:
+            return NOTHING_FOUND
+        typed = typed_rows(found)
+        return super().format_results(found) if typed is None else table(typed)
+
+    def get_description(self) -> str:
+        """Return the backend's name and what the database holds: the given description, or its tables."""
+        if self._description:
+            return f"{self.backend_name}: {self._description}"
+        catalogue = self._known_catalogue()
+        names = [quoted(name) for name in catalogue.names] if catalogue else []
+        shown = ", ".join(names[:_TABLES_IN_DESCRIPTION]) + (", …" if len(names) > _TABLES_IN_DESCRIPTION else "")
+        return f"{self.backend_name}: SQL database ({self._lock.dialect})" + (f" with the tables {shown}" if shown else "")
+
+    def get_diagnostics(self) -> Sequence[str]:
+        """Return which listed tables are missing and which views are broken."""
+        catalogue = self._known_catalogue()
+        return catalogue.diagnostics() if catalogue else ()
+
+    def reload(self) -> None:
+        """Forget what is known about the tables, so that the next schema is read anew."""
+        self._catalogue = None
+
+    def _derived_schema(self) -> Mapping[str, Any]:
+        return {"dialect": self._lock.dialect, **self._current_catalogue().schema()}
+
+    def _known_catalogue(self) -> Catalogue | None:
+        """Return the catalogue where it can be had; who asks does without it."""
+        try:
+            return self._current_catalogue()
+        except KnowledgeError:
+            return None
+
+    def _current_catalogue(self) -> Catalogue:
+        reader = self._open_reader()
+        with self._catalogue_lock:
+            if self._catalogue is None or time.monotonic() > self._catalogue[0]:
+                catalogue = reader.catalogue(only=self._tables, most=self._described_tables, seconds=CATALOGUE_SECONDS)
+                self._catalogue = (time.monotonic() + CATALOGUE_LIFETIME_SECONDS, catalogue)
+            return self._catalogue[1]
+
+
+def _most_rows(read: ReadStatement, limit: int, max_rows: int | None) -> int:
+    """Return how many rows to fetch: a statement with a limit of its own is bounded by it and by `max_rows` alone."""
+    if limit < 1 or (max_rows is not None and max_rows < 1):
+        raise AKConfigError(f"limit and max_rows must be at least 1, not {limit} and {max_rows}.")
+    cap = max(limit, DEFAULT_MAX_ROWS) if max_rows is None else max_rows
+    return cap if read.has_limit else min(limit, cap)

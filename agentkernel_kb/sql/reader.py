@@ -1,0 +1,122 @@
+"""Runs one piece of work at a time per connection, in a thread that a caller stops waiting for when time is out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from concurrent.futures import wait
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from agentkernel_kb.errors import KnowledgeError, KnowledgeTimeoutError
+from agentkernel_kb.sql.catalogue import Catalogue, read_catalogue
+from agentkernel_kb.sql.deadline import Deadline
+from agentkernel_kb.sql.locks import EngineLock
+from agentkernel_kb.workers import WorkerPool
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+T = TypeVar("T")
+
+CONNECTIONS = 8
+MAX_PAGE_BYTES = 16_000_000
+_GRACE_SECONDS = 0.25
+
+
+class Fetched(NamedTuple):
+    """Rows of one statement: the columns' names, the rows, and whether the statement has more of them."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+    more: bool
+
+
+class Reader:
+    """Reads from one database through its lock.
+
+    Args:
+        lock: How the database is opened.
+        name: Name of the backend, for messages.
+    """
+
+    def __init__(self, lock: EngineLock, name: str) -> None:
+        self._lock = lock
+        self._engine = lock.make_engine(CONNECTIONS)
+        self._workers = WorkerPool(CONNECTIONS, f"sql-{name}")
+
+    def fetch(self, statement: str, most: int, seconds: float) -> Fetched:
+        """Return at most `most` rows of `statement`, which is sent as it is and ended as soon as they are there.
+
+        Raises:
+            KnowledgeTimeoutError: They were not there in time; the engine stops.
+            KnowledgeQueryError: The database rejected the statement.
+            KnowledgeGuardError: The database refused to do what the statement asks for.
+            KnowledgeConnectionError: The database cannot be read.
+        """
+        return self.run(lambda connection: self._fetch(connection, statement, most), seconds)
+
+    def _fetch(self, connection: Connection, statement: str, most: int) -> Fetched:
+        cursor = self._lock.rows(connection.connection.driver_connection, statement)
+        rows: list[tuple[Any, ...]] = []
+        bytes_left = MAX_PAGE_BYTES
+        try:
+            columns = [str(column[0]) for column in cursor.description or ()]
+            for row in cursor:
+                if len(rows) == most or bytes_left <= 0:
+                    return Fetched(columns, rows, more=True)
+                rows.append(row)
+                bytes_left -= sum(len(value) for value in row if isinstance(value, str | bytes))
+            return Fetched(columns, rows, more=False)
+        finally:
+            cursor.close()
+
+    def catalogue(self, *, only: Collection[str] | None, most: int, seconds: float) -> Catalogue:
+        """Return what the database says about itself; `only` and `most` bound the tables.
+
+        Raises:
+            KnowledgeTimeoutError: It did not say so in time.
+            KnowledgeConnectionError: The database cannot be read.
+        """
+        deadline = Deadline(seconds)
+
+        def look(connection: Connection) -> Catalogue:
+            hidden = self._lock.hidden_tables(connection.connection.driver_connection)
+            return read_catalogue(connection, deadline, only=only, hidden=hidden, most=most)
+
+        return self.run(look, seconds, whole=True)
+
+    def run(self, work: Callable[[Connection], T], seconds: float, *, whole: bool = False) -> T:
+        """Return what `work` makes of a connection, which sees the `whole` catalogue if it has to.
+
+        Raises:
+            KnowledgeError: What the failure of the driver means.
+            KnowledgeTimeoutError: It took longer than `seconds`.
+        """
+        deadline = Deadline(seconds)
+        if deadline.passed():
+            raise KnowledgeTimeoutError("There is no time left for this call.")
+        future = self._workers.submit(self._run, work, deadline, whole)
+        # The engine gives up by itself; a thread that is held up in a system call or in one long instruction is left behind.
+        wait((future,), timeout=deadline.left() + _GRACE_SECONDS)
+        if future.done():
+            return future.result()
+        future.cancel()
+        raise KnowledgeTimeoutError(f"The database did not answer within {deadline.seconds:g} s.")
+
+    def _held(self, connection: Connection, deadline: Deadline, whole: bool) -> AbstractContextManager[None]:
+        return self._lock.reading(connection.connection.driver_connection, deadline, whole=whole)
+
+    def _run(self, work: Callable[[Connection], T], deadline: Deadline, whole: bool) -> T:
+        try:
+            with self._engine.connect() as connection, self._held(connection, deadline, whole):
+                return work(connection)
+        except KnowledgeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - drivers and SQLAlchemy raise many types; each gets a meaning here
+            cause = getattr(error, "orig", None) or error  # SQLAlchemy's own message quotes the statement.
+            raise self._lock.translate(cause, deadline) from cause
+
+    def close(self) -> None:
+        """Close the connections; work that runs is left to end at its deadline. May be called twice."""
+        self._workers.shutdown()
+        self._engine.dispose()

@@ -1,0 +1,301 @@
+"""SQLite's own lock: a file opened read-only, an authorizer, bounded values, and a deadline that the engine itself keeps."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote, urlencode
+
+from agentkernel_kb.errors import (
+    AKConfigError,
+    KnowledgeBackendError,
+    KnowledgeConnectionError,
+    KnowledgeError,
+    KnowledgeGuardError,
+    KnowledgeQueryError,
+    KnowledgeTimeoutError,
+)
+from agentkernel_kb.guard.sqlite import (
+    HIDDEN_TABLES,
+    PRAGMA_TABLES,
+    PRAGMAS_ALONE,
+    PRAGMAS_OF_OBJECTS,
+    PRAGMAS_OF_TABLES,
+    SQLITE_FUNCTIONS,
+)
+from agentkernel_kb.sql.deadline import Deadline
+from agentkernel_kb.sql.sqlite_functions import LinearFunctions
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL, Engine
+
+_FILE_HEADER = b"SQLite format 3\x00"
+_STEPS_BETWEEN_CHECKS = 500
+_MAX_PATTERN_BYTES = 128  # Patterns are matched in time proportional to text times pattern, without a check in between.
+_MAX_SQL_BYTES = 1_000_000
+_MAX_COLUMNS = 2_000
+_SPARE_COLUMNS = 100  # A result has at most twice the columns of the widest table and these: it is held in memory row by row.
+_WIDEST = "SELECT max((SELECT count(*) FROM pragma_table_xinfo(name))) FROM sqlite_master WHERE type = ?"
+_DRIVER_ARGUMENTS = frozenset({"uri", "timeout", "check_same_thread", "isolation_level", "detect_types", "cached_statements"})
+
+# What statements call by an operator, and what full-text tables ask of the connection by themselves.
+_FUNCTIONS = SQLITE_FUNCTIONS | {"->", "->>", "match"}
+_OWN_PRAGMAS = frozenset({"data_version"})
+
+_MISSING = re.compile(r"no such (?:table|column|function): (?P<name>.+)")
+_BROKEN = ("not a database", "malformed", "unable to open", "disk i/o", "unsupported file format")
+
+
+class SQLiteLock:
+    """Opens one SQLite database for reading and nothing else.
+
+    Args:
+        url: Its SQLAlchemy URL: of a file that exists, or of an in-memory database that is shared by name.
+        tables: Names of the tables and views that may be read, `None` for all.
+        max_value_bytes: Largest value that may be read or computed.
+
+    Raises:
+        AKConfigError: The URL names no database that could hold anything, or no SQLite file.
+    """
+
+    dialect = "sqlite"
+
+    def __init__(self, url: URL, *, tables: Collection[str] | None, max_value_bytes: int) -> None:
+        self._uri = _read_only_uri(url)
+        self._scope = None if tables is None else frozenset(table.lower() for table in tables)
+        self._max_value_bytes = max_value_bytes
+
+    def make_engine(self, connections: int) -> Engine:
+        """Return an engine with at most `connections` connections, each of them locked."""
+        from sqlalchemy import create_engine, event
+        from sqlalchemy.pool import QueuePool
+
+        engine = create_engine(
+            "sqlite+pysqlite://", creator=self._open, poolclass=QueuePool, pool_size=connections, max_overflow=0
+        )
+
+        # SQLAlchemy asks for the isolation level, and adds its own REGEXP, when it connects; after that the door is shut.
+        @event.listens_for(engine, "connect")
+        def lock(connection: Any, _: object) -> None:
+            connection.lock()
+
+        return engine
+
+    def _open(self) -> ReadingConnection:
+        connection = sqlite3.connect(
+            self._uri,
+            uri=True,
+            timeout=0,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=0,
+            factory=ReadingConnection,
+        )
+        connection.prepare(self._max_value_bytes)
+        return connection
+
+    @contextmanager
+    def reading(self, connection: ReadingConnection, deadline: Deadline, *, whole: bool) -> Generator[None]:
+        """Hold `connection` ready for one piece of work, which SQLite stops at the deadline."""
+        connection.begin(deadline, None if whole else self._scope)
+        try:
+            yield
+        finally:
+            connection.finish()
+
+    def hidden_tables(self, connection: ReadingConnection) -> Collection[str]:
+        """Return the names of the tables in which full-text and other virtual tables keep their content."""
+        return connection.shadow_tables()
+
+    def rows(self, connection: ReadingConnection, statement: str) -> sqlite3.Cursor:
+        """Send a statement and return its open cursor; closing it ends the work."""
+        return connection.execute(statement)
+
+    def translate(self, error: Exception, deadline: Deadline) -> KnowledgeError:
+        """Return what an error of the driver means."""
+        message = str(error)
+        lowered = message.lower()
+        code = getattr(error, "sqlite_errorcode", None)
+        if code == sqlite3.SQLITE_BUSY:
+            return KnowledgeTimeoutError(f"The database stayed locked by a writer for {deadline.seconds:g} s.")
+        if deadline.passed() or code == sqlite3.SQLITE_INTERRUPT:
+            return KnowledgeTimeoutError(f"The statement was stopped after {deadline.seconds:g} s. Narrow it.")
+        if code is not None and code & 0xFF == sqlite3.SQLITE_LOCKED:
+            return KnowledgeConnectionError("The table is locked by a writer.")
+        if "function: regexp" in lowered:
+            return KnowledgeQueryError("This database has no REGEXP. Use LIKE or GLOB.")
+        if "not authorized" in lowered or code in (sqlite3.SQLITE_AUTH, sqlite3.SQLITE_READONLY) or "prohibited" in lowered:
+            return KnowledgeGuardError(f"The database refused: {message}")
+        if code == sqlite3.SQLITE_TOOBIG:
+            return KnowledgeQueryError(f"A value is larger than {self._max_value_bytes:,} bytes. Select less of it.")
+        if any(word in lowered for word in _BROKEN):
+            return KnowledgeConnectionError(f"SQLite says: {message}.")
+        if isinstance(error, sqlite3.Error | ValueError):
+            return KnowledgeQueryError(message[:300])
+        return KnowledgeBackendError(f"The database failed ({type(error).__name__}).")
+
+    def missing_name(self, error: KnowledgeError) -> str | None:
+        """Return the table, column or function that a rejected statement names and the database does not have."""
+        found = _MISSING.search(str(error))
+        return found["name"] if found else None
+
+
+class ReadingConnection(sqlite3.Connection):
+    """A connection that reads: limits of the engine, an authorizer, and a deadline per piece of work."""
+
+    _deadline: Deadline | None = None
+    _scope: frozenset[str] | None = None
+    _shadows: frozenset[str] = frozenset()
+    _views: frozenset[str] = frozenset()
+    _functions: LinearFunctions | None = None
+    _bounded: bool = False
+
+    def prepare(self, max_value_bytes: int) -> None:
+        """Shut what stays shut, before any statement from outside."""
+        self.text_factory = _text
+        self.execute("PRAGMA query_only = ON")
+        self._functions = LinearFunctions(self._give_up, max_value_bytes)
+        # Schemas may use these functions, so they are trusted; the authorizer sees the functions of views as well.
+        self._functions.install(self)
+        self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max_value_bytes)
+        self.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _MAX_SQL_BYTES)
+        self.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _MAX_PATTERN_BYTES)
+        self.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        self.setlimit(sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0)
+
+    def lock(self) -> None:
+        """Let through what only reads, from now on."""
+        self.create_function("regexp", 2, None)  # It may run for ever on one row, holding up every thread.
+        self.set_authorizer(self._authorize)
+
+    def begin(self, deadline: Deadline, scope: frozenset[str] | None) -> None:
+        """Start a piece of work.
+
+        Args:
+            deadline: When it has to be over.
+            scope: Tables and views that it may read, in lower case; `None` for all.
+        """
+        self.set_authorizer(None)
+        self._scope = scope
+        self.set_progress_handler(deadline.passed, _STEPS_BETWEEN_CHECKS)
+        self._deadline = deadline
+        self.execute(f"PRAGMA busy_timeout = {int(deadline.left() * 1000)}")
+        if not self._bounded:
+            self._bound_columns()
+            self._bounded = True
+        if scope is not None:
+            self._views = self._names("SELECT lower(name) FROM sqlite_master WHERE type = 'view'") & scope
+            self._shadows = frozenset(map(str.lower, self.shadow_tables()))
+        self.set_authorizer(self._authorize)
+
+    def shadow_tables(self) -> frozenset[str]:
+        """Return the names of the tables in which virtual tables keep their content."""
+        return self._names("SELECT name FROM pragma_table_list WHERE type = 'shadow'")
+
+    def _bound_columns(self) -> None:
+        widths = [self._rows(_WIDEST, kind) for kind in ("table", "view")]
+        widest = max((width or 0 for rows in widths for (width,) in rows), default=_MAX_COLUMNS)
+        self.setlimit(sqlite3.SQLITE_LIMIT_COLUMN, min(_MAX_COLUMNS, 2 * widest + _SPARE_COLUMNS))
+
+    def _names(self, statement: str) -> frozenset[str]:
+        return frozenset(str(name) for (name,) in self._rows(statement))
+
+    def _rows(self, statement: str, *values: str) -> list[tuple[Any, ...]]:
+        """Ask for oneself; what this SQLite or this schema cannot answer has no rows, but a locked database is an error."""
+        try:
+            return self.execute(statement, values).fetchall()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+                raise
+            return []
+
+    def finish(self) -> None:
+        """End the piece of work."""
+        self._deadline = None
+        self.set_progress_handler(None, 0)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._functions is not None:
+            self._functions.close()
+        super().close()
+
+    def _give_up(self) -> None:
+        if self._deadline is not None and self._deadline.passed():
+            raise TimeoutError
+
+    def _authorize(self, action: int, first: str | None, second: str | None, _: str | None, view: str | None) -> int:
+        """Answer SQLite, which asks about every table, column, function and pragma of a statement while it prepares it."""
+        match action:
+            case sqlite3.SQLITE_SELECT | sqlite3.SQLITE_RECURSIVE:
+                allowed = True
+            case sqlite3.SQLITE_FUNCTION:
+                allowed = (second or "").lower() in _FUNCTIONS
+            case sqlite3.SQLITE_READ:
+                allowed = self._may_read((first or "").lower(), second or "", (view or "").lower())
+            case sqlite3.SQLITE_PRAGMA:
+                allowed = self._may_ask((first or "").lower(), second)
+            case sqlite3.SQLITE_UPDATE:
+                # SQLite asks this when it sets up a virtual table or a table function, which writes nothing. The schema itself
+                # cannot be updated: the pragma that would open it is denied.
+                allowed = first == "sqlite_master"
+            case _:
+                allowed = False
+        return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
+
+    def _may_read(self, table: str, column: str, view: str) -> bool:
+        if table in HIDDEN_TABLES:
+            return False
+        if self._scope is None or table in self._scope or view in self._views:
+            return True
+        if not column:  # A name of which no column is read: that of a CTE, or a table whose rows are counted.
+            return True
+        if table in _TABLE_FUNCTIONS or (table, column) == ("sqlite_master", "ROWID"):
+            return True
+        return table in self._shadows and table.rpartition("_")[0] in self._scope
+
+    def _may_ask(self, pragma: str, argument: str | None) -> bool:
+        if argument is None:
+            return pragma in _OWN_PRAGMAS or (self._scope is None and pragma in PRAGMAS_ALONE)
+        if self._scope is None:
+            return pragma in PRAGMAS_OF_OBJECTS
+        return pragma in PRAGMAS_OF_TABLES and argument.lower() in self._scope
+
+
+_TABLE_FUNCTIONS = PRAGMA_TABLES | {"json_each", "json_tree"}
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def _read_only_uri(url: URL) -> str:
+    """Return the URI by which SQLite opens the database of `url` for reading, after a look at the file."""
+    database = url.database or ""
+    options = {key: value for key, value in url.query.items() if key not in _DRIVER_ARGUMENTS}
+    path = unquote(database.removeprefix("file:")) if database.startswith("file:") else database
+    if options.get("mode") == "memory" and options.get("cache") == "shared" and database.startswith("file:"):
+        return f"file:{quote(path)}?{urlencode(options)}"
+    if not path or path == ":memory:" or options.get("mode") == "memory":
+        raise AKConfigError(
+            "A private in-memory SQLite database holds nothing to read. Name a file, as in 'sqlite:///cities.db', or share "
+            "the database by name: 'sqlite:///file:cities?mode=memory&cache=shared&uri=true'."
+        )
+    _check_file(Path(path))
+    return f"{Path(path).absolute().as_uri()}?{urlencode({**options, 'mode': 'ro'})}"
+
+
+def _check_file(path: Path) -> None:
+    if not path.is_file():
+        raise AKConfigError(f"There is no SQLite database '{path}'.")
+    try:
+        with path.open("rb") as file:
+            header = file.read(len(_FILE_HEADER))
+    except OSError as error:
+        raise AKConfigError(f"The SQLite database '{path}' cannot be read: {error.strerror}.") from error
+    if header and header != _FILE_HEADER:
+        raise AKConfigError(f"'{path}' is not a SQLite database.")

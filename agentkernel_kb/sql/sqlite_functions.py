@@ -1,0 +1,102 @@
+"""Three of SQLite's functions again, as their built-in forms can run for minutes on one value and cannot be interrupted.
+
+`instr`, `replace` and `trim` with two arguments compare every position with every byte of what they look for. On values of a
+megabyte that takes from ten seconds to ten minutes inside one instruction, where no progress handler and no interrupt is
+seen. These forms give the same results in linear time, and give up at the deadline.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+Value: TypeAlias = str | bytes | int | float | None
+
+_FEW_CHARACTERS = 64
+
+
+class LinearFunctions:
+    """The replacements for one connection.
+
+    Args:
+        give_up: Called before each computation; raises when time is out.
+        max_chars: Longest result.
+    """
+
+    def __init__(self, give_up: Callable[[], None], max_chars: int) -> None:
+        self._give_up = give_up
+        self._max_chars = max_chars
+        self._native = sqlite3.connect(":memory:", check_same_thread=False)
+
+    def install(self, connection: sqlite3.Connection) -> None:
+        """Put the replacements in the place of the built-in functions."""
+        replacements: list[tuple[str, int, Callable[..., Any]]] = [
+            ("instr", 2, self.instr),
+            ("replace", 3, self.replace),
+            ("trim", 2, self.trim),
+            ("ltrim", 2, self.ltrim),
+            ("rtrim", 2, self.rtrim),
+        ]
+        for name, arguments, function in replacements:
+            connection.create_function(name, arguments, function, deterministic=True)
+
+    def close(self) -> None:
+        """Release what the conversion of numbers needs."""
+        self._native.close()
+
+    def instr(self, value: Value, wanted: Value) -> int | None:
+        """Return the place of `wanted` in `value`, counted from 1, or 0."""
+        self._give_up()
+        if value is None or wanted is None:
+            return None
+        if isinstance(value, bytes) and isinstance(wanted, bytes):
+            return value.find(wanted) + 1
+        return self._text(value).find(self._text(wanted)) + 1
+
+    def replace(self, value: Value, wanted: Value, new: Value) -> Value:
+        """Return `value` with every `wanted` replaced."""
+        self._give_up()
+        if value is None or wanted is None:
+            return None
+        pattern = self._text(wanted)
+        if not pattern:
+            return value
+        if new is None:
+            return None
+        text, replacement = self._text(value), self._text(new)
+        growth = len(replacement) - len(pattern)
+        if growth > 0 and len(text) + text.count(pattern) * growth > self._max_chars:
+            raise OverflowError  # SQLite reports it as a value that is too big.
+        return text.replace(pattern, replacement)
+
+    def trim(self, value: Value, characters: Value) -> str | None:
+        """Return `value` without the given characters at both ends."""
+        return self.rtrim(self.ltrim(value, characters), characters)
+
+    def ltrim(self, value: Value, characters: Value) -> str | None:
+        """Return `value` without the given characters at its start."""
+        self._give_up()
+        if value is None or characters is None:
+            return None
+        text, unwanted = self._text(value), self._text(characters)
+        if len(unwanted) <= _FEW_CHARACTERS:
+            return text.lstrip(unwanted) if unwanted else text
+        known = set(unwanted)
+        return text[next((index for index, character in enumerate(text) if character not in known), len(text)) :]
+
+    def rtrim(self, value: Value, characters: Value) -> str | None:
+        """Return `value` without the given characters at its end."""
+        if value is None or characters is None:
+            return None
+        trimmed = self.ltrim(self._text(value)[::-1], characters)
+        return None if trimmed is None else trimmed[::-1]
+
+    def _text(self, value: str | bytes | float) -> str:
+        if isinstance(value, str):
+            return value
+        if isinstance(value, bytes):
+            return value.decode("utf-8", "replace")
+        if isinstance(value, int):
+            return str(value)
+        return str(self._native.execute("SELECT CAST(? AS TEXT)", (value,)).fetchone()[0])
