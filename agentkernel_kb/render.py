@@ -206,7 +206,8 @@ def _order(encoded: object) -> str:
 def usable_id(metadata: Mapping[str, Any]) -> str | None:
     """Return the record's id if `fetch` could be asked for it.
 
-    That is one line of text without a comma and without outer blanks, whose brackets are in pairs: it is shown in brackets itself.
+    That is one line of text without a comma and without outer blanks, whose brackets are in pairs: it is shown in brackets
+    itself.
     """
     value: object = metadata.get("id")
     if isinstance(value, int) and not isinstance(value, bool):
