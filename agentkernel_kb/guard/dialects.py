@@ -20,6 +20,7 @@ class GuardDialect:
         explain: Word sequences in front of a statement that only describe it; the longest first.
         refusals: Words that no read can hold unless quoted, and what a statement does that holds one.
         before_bracket: Words that are grammar, or a type, where a bracket follows; any other name is a function.
+        slow_words: Operators that the engine cannot interrupt; a statement may hold `MAX_SLOW_WORDS` of them.
         functions: Functions that compute a value from their arguments and do nothing else, in lower case.
         table_functions: The same for functions that stand for a table.
         hidden_tables: Tables of the engine that show what is not part of the data.
@@ -34,6 +35,7 @@ class GuardDialect:
     explain: tuple[tuple[str, ...], ...]
     refusals: Mapping[str, str]
     before_bracket: frozenset[str]
+    slow_words: frozenset[str]
     functions: frozenset[str]
     table_functions: frozenset[str]
     hidden_tables: frozenset[str]

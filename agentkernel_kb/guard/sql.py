@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MAX_STATEMENT_CHARS = 100_000
 MAX_NESTING = 24
+MAX_SLOW_WORDS = 200
 MAX_CACHED_CHARS = 10_000
 _CACHED_VERDICTS = 512
 
@@ -110,10 +111,6 @@ def _check_text(statement: object) -> None:
         raise KnowledgeGuardError(
             f"The statement has {len(statement):,} characters, more than {MAX_STATEMENT_CHARS:,}; shorten it"
         )
-    if unsendable := _UNSENDABLE.search(statement):
-        raise KnowledgeGuardError(
-            "This character cannot stand in a statement", part=f"U+{ord(unsendable[0]):04X}", position=unsendable.start()
-        )
 
 
 def _verdict(statement: str, dialect: str, allowed: frozenset[str]) -> ReadStatement | _Refusal:
@@ -127,6 +124,10 @@ _cached_verdict = lru_cache(maxsize=_CACHED_VERDICTS)(_verdict)
 
 
 def _prove(statement: str, rules: GuardDialect, allowed: frozenset[str]) -> ReadStatement:
+    if unsendable := _UNSENDABLE.search(statement):
+        raise KnowledgeGuardError(
+            "This character cannot stand in a statement", part=f"U+{ord(unsendable[0]):04X}", position=unsendable.start()
+        )
     lexed = rules.lexer.read(statement)
     tokens = _only_statement(lexed.tokens)
     if own_check := rules.statements.get(tokens[0].keyword):
@@ -137,6 +138,7 @@ def _prove(statement: str, rules: GuardDialect, allowed: frozenset[str]) -> Read
     _check_words(query, rules)
     _check_root(query, rules)
     _check_nesting(query)
+    _check_slow_words(query, rules)
     _check_functions(query, rules, allowed)
     tree = _parse(" " * query[0].start + lexed.text[query[0].start : query[-1].end], query, rules)
     check_tree(tree, rules, allowed)
@@ -174,6 +176,12 @@ def _check_words(tokens: Sequence[Token], rules: GuardDialect) -> None:
     for token in tokens:
         if reason := rules.refusals.get(token.keyword):
             raise _refused(reason, token)
+
+
+def _check_slow_words(tokens: Sequence[Token], rules: GuardDialect) -> None:
+    slow = [token for token in tokens if token.keyword in rules.slow_words]
+    if len(slow) > MAX_SLOW_WORDS:
+        raise _refused(f"The statement matches {len(slow)} patterns, more than {MAX_SLOW_WORDS}", slow[MAX_SLOW_WORDS])
 
 
 def _check_root(tokens: Sequence[Token], rules: GuardDialect) -> None:

@@ -104,6 +104,7 @@ SQLITE = GuardDialect(
         "UPDATE": "This statement updates",
     },
     before_bracket=frozenset((_GRAMMAR + _TYPES).split()),
+    slow_words=frozenset({"GLOB", "LIKE"}),
     functions=SQLITE_FUNCTIONS,
     table_functions=PRAGMA_TABLES | {"generate_series", "json_each", "json_tree", "jsonb_each", "jsonb_tree"},
     hidden_tables=HIDDEN_TABLES,

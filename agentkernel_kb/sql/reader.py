@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 CONNECTIONS = 8
 MAX_PAGE_BYTES = 16_000_000
-_GRACE_SECONDS = 0.25
+_GRACE_SECONDS = 0.5
 
 
 class Fetched(NamedTuple):

@@ -39,7 +39,7 @@ _MAX_PATTERN_BYTES = 128  # Patterns are matched in time proportional to text ti
 _MAX_SQL_BYTES = 1_000_000
 _MAX_COLUMNS = 2_000
 _SPARE_COLUMNS = 100  # A result has at most twice the columns of the widest table and these: it is held in memory row by row.
-_WIDEST = "SELECT max((SELECT count(*) FROM pragma_table_xinfo(name))) FROM sqlite_master WHERE type = ?"
+_WIDEST = "SELECT max((SELECT count(*) FROM pragma_table_xinfo(m.name))) FROM sqlite_master AS m WHERE type = ?"
 _DRIVER_ARGUMENTS = frozenset({"uri", "timeout", "check_same_thread", "isolation_level", "detect_types", "cached_statements"})
 
 # What statements call by an operator, and what full-text tables ask of the connection by themselves.

@@ -61,7 +61,7 @@ class LinearFunctions:
             return None
         pattern = self._text(wanted)
         if not pattern:
-            return value
+            return self._text(value) if isinstance(value, bytes) else value
         if new is None:
             return None
         text, replacement = self._text(value), self._text(new)

@@ -324,22 +324,24 @@ def test_allow_opens_nothing_but_the_named_function() -> None:
     ("statement", "expected"),
     [
         ("SELECT 1", ReadStatement()),
-        ("SELECT a FROM t LIMIT 7", ReadStatement(has_limit=True, limit=7)),
-        ("SELECT a FROM t LIMIT 7 OFFSET 1", ReadStatement(has_limit=True, limit=7)),
-        ("SELECT a FROM t LIMIT 1, 7", ReadStatement(has_limit=True, limit=7)),
+        ("SELECT 1 LIMIT 7", ReadStatement(has_limit=True, limit=7)),
+        ("SELECT 1 LIMIT 7 OFFSET 1", ReadStatement(has_limit=True, limit=7)),
+        ("SELECT 1 LIMIT 1, 7", ReadStatement(has_limit=True, limit=7)),
         ("SELECT 1 UNION SELECT 2 LIMIT 7", ReadStatement(has_limit=True, limit=7)),
         ("(SELECT 1 LIMIT 7)", ReadStatement(has_limit=True, limit=7)),
-        ("SELECT a FROM t LIMIT -1", ReadStatement(has_limit=True)),
-        ("SELECT a FROM t LIMIT 3 + 4", ReadStatement(has_limit=True)),
-        ("SELECT * FROM (SELECT a FROM t LIMIT 7)", ReadStatement()),
-        ("SELECT a FROM t -- LIMIT 7", ReadStatement()),
+        ("SELECT 1 LIMIT -1", ReadStatement(has_limit=True)),
+        ("SELECT 1 LIMIT 3 + 4", ReadStatement(has_limit=True)),
+        ("SELECT * FROM (SELECT 1 LIMIT 7)", ReadStatement()),
+        ("SELECT 1 -- LIMIT 7", ReadStatement()),
         ("SELECT 'LIMIT 7'", ReadStatement()),
         ("WITH x AS (SELECT 1 LIMIT 7) SELECT * FROM x", ReadStatement()),
-        ("EXPLAIN SELECT a FROM t LIMIT 7", ReadStatement()),
+        ("EXPLAIN SELECT 1 LIMIT 7", ReadStatement()),
         ("PRAGMA table_list", ReadStatement()),
+        ('SELECT a FROM main.T JOIN "U v" ON b IN w', ReadStatement(tables=frozenset({"t", "u v", "w"}))),
+        ("WITH x AS (SELECT a FROM t) SELECT * FROM x, json_each('[]')", ReadStatement(tables=frozenset({"t"}))),
     ],
 )
-def test_the_outer_limit_is_read_from_the_tree(statement: str, expected: ReadStatement) -> None:
+def test_the_outer_limit_and_the_tables_are_read_from_the_tree(statement: str, expected: ReadStatement) -> None:
     assert analyse_read(statement, dialect="sqlite") == expected
 
 
@@ -354,6 +356,7 @@ def test_the_outer_limit_is_read_from_the_tree(statement: str, expected: ReadSta
         pytest.param("SELECT " + "CASE WHEN 1 THEN " * 4_000 + "1" + " END" * 4_000, id="cases"),
         pytest.param("SELECT 1 FROM a " + "JOIN a " * 12_000, id="joins"),
         pytest.param("SELECT * FROM " + "(SELECT * FROM " * 5_000 + "t" + ")" * 5_000, id="subqueries"),
+        pytest.param("SELECT " + ", ".join(["a LIKE b"] * 201) + " FROM t", id="patterns"),
         pytest.param("SELECT '" + "x" * MAX_STATEMENT_CHARS + "'", id="length"),
     ],
 )
@@ -365,6 +368,7 @@ def test_what_is_too_long_or_too_deep_is_refused_at_once(statement: str) -> None
 
 
 def test_a_long_flat_read_passes() -> None:
+    check_read_only("SELECT a FROM t WHERE " + " OR ".join(["a LIKE 'b%'"] * 200), dialect="sqlite")
     check_read_only("SELECT a FROM t WHERE b IN (" + ", ".join(str(i) for i in range(10_000)) + ")", dialect="sqlite")
 
 
