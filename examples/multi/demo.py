@@ -93,7 +93,10 @@ async def run(folder: Path, asked: Sequence[str]) -> int:
 def main() -> int:
     """Run the demo in a folder of its own, which goes away with it."""
     with tempfile.TemporaryDirectory(prefix="agentkernel-kb-demo-") as folder:
-        return asyncio.run(run(Path(folder), sys.argv[1:]))
+        try:
+            return asyncio.run(run(Path(folder), sys.argv[1:]))
+        except KeyboardInterrupt:
+            return 130
 
 
 if __name__ == "__main__":

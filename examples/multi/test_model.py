@@ -18,6 +18,7 @@ from multi_demo.standin import StandIn
 from test_multi_demo import run_demo
 
 _KEY = "sk-canary-4711"
+_CAPITAL = "SELECT capital FROM <COUNTRIES> WHERE name = 'Chile'"
 Reply = Callable[[dict[str, Any]], tuple[int, dict[str, Any]]]
 
 
@@ -59,14 +60,16 @@ def completion(message: dict[str, Any]) -> tuple[int, dict[str, Any]]:
 
 
 def reads_then_tells(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    """Ask for a statement first, and tell what came back."""
+    """Ask for two statements at once, and tell what came back."""
     last = body["messages"][-1]
     if last["role"] == "tool":
         return completion({"content": f"The table says: {last['content'].splitlines()[-1]}"})
-    statement = "SELECT capital FROM <COUNTRIES> WHERE name = 'Chile'"
+    return completion({"tool_calls": [read(1, "SELECT code FROM <COUNTRIES> WHERE name = 'Peru'"), read(2, _CAPITAL)]})
+
+
+def read(number: int, statement: str) -> dict[str, Any]:
     arguments = json.dumps({"backend": "places", "query": statement, "limit": 3})
-    call = {"id": "call_1", "type": "function", "function": {"name": "read_kb", "arguments": arguments}}
-    return completion({"tool_calls": [call]})
+    return {"id": f"call_{number}", "type": "function", "function": {"name": "read_kb", "arguments": arguments}}
 
 
 def test_the_model_of_the_environment_answers_through_the_tools(tmp_path: Path) -> None:
@@ -75,6 +78,7 @@ def test_the_model_of_the_environment_answers_through_the_tools(tmp_path: Path) 
         finished = run_demo(tmp_path, "What is the capital of Chile?", **environment)
     assert (finished.returncode, finished.stderr) == (0, "")
     assert "The model 'tiny' at 127.0.0.1" in finished.stdout
+    assert finished.stdout.count("→ read_kb      places") == 2
     assert "Answer: The table says: | Santiago |" in finished.stdout
     assert _KEY not in finished.stdout
     assert [(request["path"], request["model"], request["key"]) for request in requests] == [
@@ -94,11 +98,12 @@ def use_model(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
 async def test_what_a_real_model_gets_wrong_is_shown_and_does_not_fail_the_demo(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with model_server(lambda body: completion({"content": "Perhaps 42."})) as (address, _):
+    with model_server(lambda body: completion({"content": "Perhaps \x1b[31m42."})) as (address, _):
         use_model(monkeypatch, address)
         code = await demo.run(tmp_path, [])
     shown = capsys.readouterr()
     assert (code, shown.err) == (0, "")
+    assert shown.out.count("Answer: Perhaps [31m42.") == 10  # What moves a cursor or changes a colour is taken out.
     assert shown.out.count("✗") == 10
     assert "0 of 10 checks passed." in shown.out
 

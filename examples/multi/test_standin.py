@@ -77,6 +77,7 @@ async def test_it_writes_sql_from_the_schema(router: KnowledgeBuilder, question:
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
+        ("When may I fly?", "Nothing found: no section of 'handbook' speaks of 'fly'."),
         ("What may a hotel room cost?", "A room may cost up to 160 euros a night, breakfast included. [handbook: hotels.md]"),
         (
             "How long must a passport be valid?",
@@ -113,6 +114,14 @@ async def test_it_reports_a_refused_write(router: KnowledgeBuilder) -> None:
     answer = await ask(router, "Remove the country 'Norway' from the list of countries.")
     assert answer.startswith("Refused, nothing was changed. write_kb: Backend 'places' does not support write.")
     assert await ask(router, "What is the capital of Norway?") == "Norway: capital Oslo. [places]"
+
+
+async def test_a_failure_is_not_taken_for_finding_nothing(tmp_path: Path) -> None:
+    build_database(tmp_path / "places.sqlite")
+    places = open_places(tmp_path / "places.sqlite")
+    with KnowledgeBuilder([places], {"<CITIES>": "geonames_cities"}) as router:
+        answer = await ask(router, "What is the capital of Peru?")
+    assert answer.startswith("There is no answer, since a tool failed: Unknown placeholder <COUNTRIES>.")
 
 
 async def test_it_uses_no_tool_that_it_was_not_given(router: KnowledgeBuilder) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agentkernel_kb.render import NOTHING_FOUND
 from multi_demo.statements import Place, Table, change, choose_place, compose, locate, read_table, tables_of, target_table
 from multi_demo.wording import bounds, names, sentences, stems, words
 
@@ -67,8 +68,20 @@ class Rule:
     column: str
 
 
+class ToolFailed(Exception):  # noqa: N818 - not an error of the rules: a tool said so
+    """A tool answered neither with what was asked for nor that there is nothing; the message is its answer."""
+
+
 def answering(question: str, offered: Offered) -> Steps:
-    """Answer one question: look at the schemas, choose a backend, read or write."""
+    """Answer one question; a tool that fails is reported, and is not taken for finding nothing."""
+    try:
+        return (yield from _answering(question, offered))
+    except ToolFailed as failed:
+        return f"There is no answer, since a tool failed: {failed}"
+
+
+def _answering(question: str, offered: Offered) -> Steps:
+    """Look at the schemas, choose a backend, read or write."""
     if "get_schemas" not in offered:
         return "No tool tells what the knowledge bases are, so there is nothing to go by."
     schemas: Mapping[str, Any] = json.loads((yield Call("get_schemas")))
@@ -94,9 +107,17 @@ def _told_by_tables(question: str, backend: Backend) -> Steps:
             f"The question names no table and nothing that stands in one. Tables: {[table.name for table in backend.tables]}."
         )
     statement = compose(question, table, backend.tables, places, table.mentioned(question))
-    answer = yield Call("read_kb", {"backend": backend.name, "query": statement, "limit": 10})
+    rows = yield from _rows(backend, statement)
+    return f"{'; '.join(map(_shown, rows)) or NOTHING_FOUND.rstrip('.')}. [{backend.name}]"
+
+
+def _rows(backend: Backend, statement: str) -> Generator[Call, str, list[dict[str, str]]]:
+    """Send a statement and return its rows."""
+    answer = yield Call("read_kb", {"backend": backend.name, "query": statement, "limit": 20})
     rows = read_table(answer)
-    return f"{'; '.join(map(_shown, rows))}. [{backend.name}]" if rows else f"{answer} [{backend.name}]"
+    if not rows and not answer.startswith(NOTHING_FOUND):
+        raise ToolFailed(answer)
+    return rows
 
 
 def _located(question: str, text: str, backend: Backend) -> Generator[Call, str, tuple[list[Place], list[str]]]:
@@ -106,7 +127,7 @@ def _located(question: str, text: str, backend: Backend) -> Generator[Call, str,
         missing = [name for name in sought if name not in {place[2] for place in found}]
         statement = locate(backend.tables, missing, labels=labels)
         if missing and statement:
-            rows = read_table((yield Call("read_kb", {"backend": backend.name, "query": statement, "limit": 50})))
+            rows = yield from _rows(backend, statement)
             found += [(*_table_and_column(row["found_in"]), row["name"]) for row in rows]
     places = [choose_place(found, backend.tables, name, text) for name in sought]
     return [place for place in places if place], [name for name, place in zip(sought, places, strict=True) if not place]
@@ -127,7 +148,11 @@ def _told_by_prose(question: str, backend: Backend, backends: Sequence[Backend],
     tool = "search_kb" if _offers(offered, "search_kb", backend) else "read_kb"
     keywords = " ".join(word for word in words(question) if stems(word) & asked) or question
     answer = yield Call(tool, {"backend": backend.name, "query": keywords, "limit": 5})
-    found = [(len(asked & stems(passage.text)) / max(1, len(asked)), passage) for passage in _passages(answer)]
+    if not answer.startswith((NOTHING_FOUND, "- ", "Partial: ")):
+        raise ToolFailed(answer)
+    # A store returns the nearest records, however far they are: one that shares no word with the search is none.
+    near = [passage for passage in _passages(answer) if set(words(passage.text)) & set(words(keywords))]
+    found = [(len(asked & stems(passage.text)) / max(1, len(asked)), passage) for passage in near]
     share, passage = max(found, key=lambda pair: pair[0], default=(0.0, Passage("", "")))
     if share < _ENOUGH:
         return f"Nothing found: no section of '{backend.name}' speaks of '{keywords}'."
@@ -157,7 +182,7 @@ def _told_by_rule(question: str, told: Sequence[str], rule: Rule, source: str) -
     named = target_table(question, backend.tables, [])
     table = named if named and rule.column in named.columns else rule.table
     statement = compose(question, table, backend.tables, places, [rule.column])
-    rows = read_table((yield Call("read_kb", {"backend": backend.name, "query": statement, "limit": 10})))
+    rows = yield from _rows(backend, statement)
     if not rows:
         return f"'{backend.name}' does not tell the {rule.column} that this depends on: {rule.sentence} {source}"
     fitting = [sentence for sentence in told if _fits(sentence, rows[0][rule.column])] or [rule.sentence]

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 _WORD = re.compile(r"[^\W_]+")
 _QUOTED = re.compile(r"(?<!\w)[\"“'‘](\w[^\"”'’]*)[\"”'’](?!\w)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
-_ENDINGS = tuple(
-    _WORD.findall("ations ation ances ance ments ment ated ates ate ings ing ous als al ies ied ers er ed es e s y")
+_ENDINGS = (
+    *("ations", "ation", "ances", "ance", "ments", "ment", "ated", "ates", "ate"),  # codespell:ignore ment
+    *("ings", "ing", "ous", "als", "al", "ies", "ied", "ers", "er", "ed", "es", "e", "s", "y"),  # codespell:ignore als
 )
 _STOP_WORDS = frozenset(
     _WORD.findall(
