@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -134,7 +135,7 @@ class KnowledgeBuilder:
 
     def _descriptions(self, writable: bool) -> list[ToolDescription]:
         return [
-            make_tool(spec, names, server.call, server.acall)
+            make_tool(spec, names, partial(server.call, offers_write=writable), partial(server.acall, offers_write=writable))
             for spec, names in emitted(self._capabilities(), writable=writable)
             for server in [self._overview if spec.asks_all else self._caller]
         ]

@@ -15,7 +15,13 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from agentkernel_kb.errors import KnowledgeBackendError, KnowledgeCapabilityError, KnowledgeStateError, KnowledgeTimeoutError
+from agentkernel_kb.errors import (
+    KnowledgeBackendError,
+    KnowledgeCapabilityError,
+    KnowledgeGuardError,
+    KnowledgeStateError,
+    KnowledgeTimeoutError,
+)
 from agentkernel_kb.router.answer import Answer, records_answer, written_answer
 from agentkernel_kb.router.events import ToolEvent, emit
 from agentkernel_kb.router.failures import Refusal, from_exception, not_implemented, undeclared
@@ -44,26 +50,31 @@ class Caller:
         self._on_event = on_event
         self.closed = False
 
-    def call(self, request: Request) -> str:
-        """Serve a call and return what the model reads; never raises an `Exception`."""
+    def call(self, request: Request, *, offers_write: bool = True) -> str:
+        """Serve a call and return what the model reads; never raises an `Exception`.
+
+        Args:
+            request: The call.
+            offers_write: The agent has `write_kb` too, so that a refusal may point to it.
+        """
         started = time.perf_counter()
         plan: Plan | None = None
         try:
             plan = self._plan(request)
             answer = self._answer(plan, run(plan, self.limits.rows))
         except BaseException as error:  # noqa: BLE001 - the tool boundary; what must go on is raised again inside
-            answer = self._failed(error, plan)
+            answer = self._failed(error, plan, offers_write)
         return self._observed(request, plan, answer, started)
 
-    async def acall(self, request: Request) -> str:
-        """Serve a call without blocking the event loop; never raises an `Exception`."""
+    async def acall(self, request: Request, *, offers_write: bool = True) -> str:
+        """`call` without blocking the event loop."""
         started = time.perf_counter()
         plan: Plan | None = None
         try:
             plan = self._plan(request)
             answer = self._answer(plan, await arun(plan, self.limits.rows))
         except BaseException as error:  # noqa: BLE001 - the tool boundary; what must go on is raised again inside
-            answer = self._failed(error, plan)
+            answer = self._failed(error, plan, offers_write)
         return self._observed(request, plan, answer, started)
 
     def _plan(self, request: Request) -> Plan:
@@ -76,11 +87,13 @@ class Caller:
             return written_answer(plan, returned, self.limits)
         return records_answer(plan, returned, self.limits)
 
-    def _failed(self, error: BaseException, plan: Plan | None) -> Answer:
+    def _failed(self, error: BaseException, plan: Plan | None, offers_write: bool) -> Answer:
         raise_if_it_must_go_on(error)
-        if not isinstance(error, Refusal):
-            error = self._refusal(error, plan)
-        return Answer(error.sentence[: self.limits.characters], error.outcome)
+        refusal = error if isinstance(error, Refusal) else self._refusal(error, plan)
+        sentence = refusal.sentence
+        if offers_write and isinstance(error, KnowledgeGuardError) and (writable := self._planner.names_supporting("write")):
+            sentence += f" To write, use write_kb with: {writable}."
+        return Answer(sentence[: self.limits.characters], refusal.outcome)
 
     def _refusal(self, error: BaseException, plan: Plan | None) -> Refusal:
         name, operation = (plan.target.name, plan.operation) if plan else ("", "call")

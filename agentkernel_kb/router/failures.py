@@ -93,7 +93,7 @@ def from_exception(error: BaseException, name: str, operation: str, seconds: flo
     if isinstance(error, UnknownTokenError):
         return Refusal("unknown_token", message)
     if isinstance(error, KnowledgeGuardError):
-        return Refusal("refused", f"Refused: read_kb only reads. {message}")
+        return Refusal("refused", f"Refused: read_kb only reads. {message.rstrip('.')}.")
     if isinstance(error, KnowledgePathError):
         return Refusal("refused", f"Refused: {message}")
     if isinstance(error, KnowledgeTimeoutError | TimeoutError):

@@ -36,14 +36,14 @@ class Overview:
         self._registered = registered
         self._caller = caller
 
-    def call(self, request: Request) -> str:
+    def call(self, request: Request, *, offers_write: bool = True) -> str:
         """Ask every backend at once and compose the answer; never raises an `Exception`."""
         started = time.perf_counter()
         asked = self._ask(request.tool)
         wait(asked.values(), timeout=self._caller.limits.seconds)
         return self._observed(request.tool, asked, started)
 
-    async def acall(self, request: Request) -> str:
+    async def acall(self, request: Request, *, offers_write: bool = True) -> str:
         """Ask every backend at once without blocking the event loop."""
         import asyncio
 

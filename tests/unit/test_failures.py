@@ -81,6 +81,17 @@ def test_a8_an_error_of_the_backend_becomes_a_sentence(error, outcome, says, asy
     assert "\n" not in answer
 
 
+@pytest.mark.parametrize("writable", [True, False])
+def test_x1_a_refusal_points_to_write_kb_where_the_agent_has_it(writable):
+    backends = [
+        FakeKnowledgeBase("lake", search=False, query_language="sql", refused_words=["delete"]),
+        FakeKnowledgeBase("graph", writable=True),
+    ]
+    answer = KnowledgeBuilder(backends).build(writable=writable)[1]("lake", "DELETE FROM t")
+    assert answer.startswith("Refused: read_kb only reads. ")
+    assert answer.endswith(" To write, use write_kb with: ['graph'].") == writable
+
+
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize(
     ("returned", "says"),
