@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -52,11 +54,19 @@ INSERT INTO notes VALUES ('Bern is the seat of government'), ('Zürich is the la
 ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    path = tmp_path / "geo graphy.db"
+@pytest.fixture(scope="module")
+def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The bytes of the sample database, made once."""
+    path = tmp_path_factory.mktemp("template") / "geo.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(SETUP)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def database(tmp_path: Path, content: bytes) -> Path:
+    path = tmp_path / "geo graphy.db"
+    path.write_bytes(content)
     return path
 
 
@@ -160,6 +170,11 @@ def test_the_description_names_the_backend_and_its_tables(kb: SQLManager, databa
     )
     with closing(SQLManager(f"sqlite:///{database}", description="Cities of the world.")) as described:
         assert described.get_description() == "sql: Cities of the world."
+
+
+def test_importing_it_loads_neither_the_parser_nor_the_toolkit() -> None:
+    code = "import sys, agentkernel_kb.sql; print(sorted({'sqlalchemy', 'sqlglot'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 # What it returns.
@@ -572,7 +587,7 @@ def test_a_wide_table_can_be_read_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("SELECT nmae FROM cities", "no such column: nmae. Did you mean name?"),
+        ("SELECT names FROM cities", "no such column: names. Did you mean name?"),
         ("SELECT * FROM city", "no such table: city. Did you mean cities?"),
         ("SELECT x.populaton FROM cities AS x", "no such column: x.populaton. Did you mean population?"),
         (
