@@ -12,8 +12,9 @@ from agentkernel_kb.errors import AKConfigError, KnowledgeQueryError
 from agentkernel_kb.model import Record
 
 if TYPE_CHECKING:
-    from chromadb.api import ClientAPI
     from chromadb.api.models.Collection import Collection
+
+    from agentkernel_kb.chroma.connection import Connection
 
 EMBEDDER_KEY = "agentkernel_kb:embedder"
 """The key in the collection's metadata that names the function its vectors come from, written before the first vector is."""
@@ -26,7 +27,7 @@ class BoundCollection:
     """A collection and the embedding function that its vectors come from.
 
     Args:
-        client: An open client.
+        connection: An open connection.
         name: Name of the collection, which is made where it is missing.
         embedding: The function.
         distance: The distance it must have, `None` for any; a new one gets `cosine`.
@@ -39,9 +40,10 @@ class BoundCollection:
     """
 
     def __init__(
-        self, client: ClientAPI, name: str, embedding: Embedding, distance: Distance | None, subject: str, place: str
+        self, connection: Connection, name: str, embedding: Embedding, distance: Distance | None, subject: str, place: str
     ) -> None:
-        self._client = client
+        self._connection = connection
+        self._client = connection.client
         self._name = name
         self._embedding = embedding
         self._subject = subject
@@ -63,26 +65,13 @@ class BoundCollection:
             KnowledgeQueryError: Chroma rejects a filter.
         """
         self._check_length(len(vector))
+        if _dimension(self._collection) is None:
+            return []
         if self.distance == "cosine" and not any(vector):
             return []  # A text without any feature is like nothing, and Chroma would return records at random.
-        if limit > _CERTAINLY_FITS:
-            limit = min(limit, max(1, self._collection.count()))  # Chroma takes 32 bits.
-        try:
-            found = cast(
-                "Mapping[str, Any]",
-                self._collection.query(
-                    query_embeddings=cast("Any", [vector]),
-                    n_results=limit,
-                    where=cast("Any", where or None),
-                    where_document=cast("Any", where_document or None),
-                    include=["documents", "metadatas", "distances"],
-                ),
-            )
-        except Exception as error:
-            if (where or where_document) and _is_rejection(error):
-                raise KnowledgeQueryError(f"Chroma rejects where= or where_document= of '{self._subject}'.") from error
-            raise
-        return self._records(found)
+        with self._connection.searching(str(self._collection.id)):
+            found = self._query(vector, limit, where, where_document)
+        return self._records(cast("Mapping[str, Any]", found))
 
     def store(self, prepared: Sequence[Prepared], vectors: Sequence[list[float]]) -> None:
         """Store records with their vectors, each in place of the one with the same id, in batches of Chroma's own limit.
@@ -95,7 +84,26 @@ class BoundCollection:
         self._bind(len(vectors[0]))
         size = max(1, self._client.get_max_batch_size())
         for start in range(0, len(prepared), size):
-            self._store_batch(prepared[start : start + size], vectors[start : start + size])
+            with self._connection.storing():
+                self._store_batch(prepared[start : start + size], vectors[start : start + size])
+
+    def _query(
+        self, vector: list[float], limit: int, where: Mapping[str, Any] | None, where_document: Mapping[str, Any] | None
+    ) -> object:
+        if limit > _CERTAINLY_FITS:
+            limit = min(limit, max(1, self._collection.count()))  # Chroma takes 32 bits.
+        try:
+            return self._collection.query(
+                query_embeddings=cast("Any", [vector]),
+                n_results=limit,
+                where=cast("Any", where or None),
+                where_document=cast("Any", where_document or None),
+                include=["documents", "metadatas", "distances"],
+            )
+        except Exception as error:
+            if (where or where_document) and _is_rejection(error):
+                raise KnowledgeQueryError(f"Chroma rejects where= or where_document= of '{self._subject}'.") from error
+            raise
 
     @property
     def distance(self) -> Distance:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import inspect
 import os
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from agentkernel_kb.chroma.failures import translated
+from agentkernel_kb.chroma.sharing import SharedFolder
 from agentkernel_kb.chroma.writer_lock import WriterLock
 from agentkernel_kb.errors import (
     AKConfigError,
@@ -36,58 +37,57 @@ REQUEST_SECONDS = 120.0
 # Chroma keeps one system per folder and process, and does not guard that table against threads.
 _EMBEDDED = threading.RLock()
 
-# The stamp of each folder when this process last read it anew.
-_SEEN: dict[Path, int] = {}
+_FOLDERS: dict[Path, SharedFolder] = {}
 
 
 class Connection:
-    """An open Chroma client, and the right to write through it.
+    """An open Chroma client, and how to search and write through it without harm to others.
 
     Args:
         client: The client.
         close: What gives it back.
-        lock: The lock of the folder behind it, where there is one.
+        lock: The right to write to the folder behind it, where there is one.
+        folder: What this process knows of that folder.
     """
 
-    def __init__(self, client: ClientAPI, close: Callable[[], None], lock: WriterLock | None = None) -> None:
+    def __init__(
+        self,
+        client: ClientAPI,
+        close: Callable[[], None],
+        lock: WriterLock | None = None,
+        folder: SharedFolder | None = None,
+    ) -> None:
         self.client = client
         self._close = close
         self._lock = lock
+        self._folder = folder
         self._own_writing = threading.RLock()
         self._pid = os.getpid()
 
-    @contextmanager
-    def writing(self) -> Generator[None]:
-        """Make sure that nobody else writes here meanwhile, neither a thread nor another process.
+    def writing(self) -> threading.RLock:
+        """Return the lock under which this process writes here, after making sure that no other process does.
 
         Raises:
             KnowledgeStateError: Another process writes to the folder.
         """
-        if self._lock is None:
-            with self._own_writing:
-                yield
-            return
-        with self._lock.acquire():
-            self._reload_if_changed(self._lock)  # An index from before another's writes would overwrite them.
-            try:
-                yield
-            finally:
-                self._lock.mark_written()
-                _SEEN[self._lock.folder] = self._lock.stamp()
+        return self._own_writing if self._lock is None else self._lock.acquire()
 
-    def see_writes_of_others(self) -> None:
-        """Read the folder anew if another process has written to it, which an embedded Chroma does not do by itself."""
-        if self._lock is not None and not self._lock.is_held:
-            self._reload_if_changed(self._lock)
+    def searching(self, collection: str) -> AbstractContextManager[None]:
+        """Return the context in which to search a collection, given by its id."""
+        return nullcontext() if self._folder is None else self._folder.searching(collection, self._reload)
 
-    def _reload_if_changed(self, lock: WriterLock) -> None:
-        stamp = lock.stamp()
-        if _SEEN.setdefault(lock.folder, stamp) == stamp:
-            return
-        with _EMBEDDED:
-            if _SEEN[lock.folder] != stamp:
-                _reload(self.client)
-                _SEEN[lock.folder] = stamp
+    def storing(self) -> AbstractContextManager[None]:
+        """Return the context in which to write a batch, under the lock that `writing` returns."""
+        return nullcontext() if self._folder is None else self._folder.storing(self._reload)
+
+    def _reload(self) -> None:
+        """Let an embedded client read its folder anew, in place: what runs on the old handle ends on it.
+
+        chromadb 1.5.9 loads an index once, then never sees what other processes write, and publishes no way to ask.
+        """
+        server = getattr(self.client, "_server", None)
+        if hasattr(server, "bindings"):
+            cast("Any", server).start()
 
     def check_process(self, subject: str) -> None:
         """Refuse a client that came over a fork, whose threads stayed behind: it would wait for ever.
@@ -135,13 +135,12 @@ class Folder:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise KnowledgeConnectionError(f"'{subject}' can't open the folder {self.place}: {error.strerror}.") from error
-        lock = WriterLock(self.path, subject)
         with _EMBEDDED, translated(subject, self.place, "open it"):
-            stamp = lock.stamp()
+            fresh = SharedFolder(self.path, subject)
             client, is_new = self._client(subject)
-            if is_new:
-                _SEEN[self.path] = stamp
-        return Connection(client, lambda: _close_embedded(client), lock)
+            shared = fresh if is_new else _FOLDERS.setdefault(self.path, fresh)
+            _FOLDERS[self.path] = shared
+        return Connection(client, lambda: _close_embedded(client), WriterLock(self.path, subject), shared)
 
     def _client(self, subject: str) -> tuple[ClientAPI, bool]:
         """Return a client, and whether it is the first of this process on the folder."""
@@ -236,7 +235,11 @@ class Given:
                     f"'{subject}': client must be a synchronous Chroma client, not {type(self.client).__name__}."
                 )
         folder = self._folder()
-        return Connection(self.client, lambda: None, None if folder is None else WriterLock(folder, subject))
+        if folder is None:
+            return Connection(self.client, lambda: None)
+        with _EMBEDDED:
+            shared = _FOLDERS.setdefault(folder, SharedFolder(folder, subject))
+        return Connection(self.client, lambda: None, WriterLock(folder, subject), shared)
 
     def _folder(self) -> Path | None:
         settings = self.client.get_settings() if callable(getattr(self.client, "get_settings", None)) else None
@@ -262,16 +265,6 @@ def _settings() -> Any:
     from chromadb.config import Settings
 
     return Settings(anonymized_telemetry=False)
-
-
-def _reload(client: ClientAPI) -> None:
-    """Let an embedded client read its folder anew, in place: what runs on the old handle ends on it.
-
-    chromadb 1.5.9 loads a collection's index once, then never sees what other processes write, and publishes no way to ask.
-    """
-    server = getattr(client, "_server", None)
-    if hasattr(server, "bindings"):
-        cast("Any", server).start()
 
 
 def _close_embedded(client: ClientAPI) -> None:

@@ -116,7 +116,7 @@ class ChromaManager(KnowledgeBase):
             connection = self._source.open(self.backend_name)
             try:
                 self._collection = BoundCollection(
-                    connection.client,
+                    connection,
                     self._collection_name,
                     self._embedding,
                     self._distance,
@@ -160,12 +160,11 @@ class ChromaManager(KnowledgeBase):
             KnowledgeBackendError: Chroma or the embedding function failed.
             KnowledgeStateError: The backend is closed.
         """
-        collection, connection = self._opened()
+        collection, _ = self._opened()
         if not query.strip():
             return []
         vector = self._embedding.query(query)
         with self._translated("search"):
-            connection.see_writes_of_others()
             return collection.search(vector, max(1, limit), where, where_document)
 
     def write(self, records: Iterable[Record], **kwargs: Any) -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import threading
-import time
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,24 +65,6 @@ class WriterLock:
                 self._held = held
             return self._held.writing
 
-    @property
-    def is_held(self) -> bool:
-        """This process writes to the folder, through whichever user."""
-        return self.folder in _HELD
-
-    def stamp(self) -> int:
-        """Return a number that changes with every write to the folder, 0 before the first."""
-        try:
-            return (self.folder / LOCK_FILE).stat().st_mtime_ns
-        except OSError:
-            return 0
-
-    def mark_written(self) -> None:
-        """Change the stamp, so that processes which only read see that there is something new."""
-        with suppress(OSError):  # They would go on with what they have read.
-            now = max(time.time_ns(), self.stamp() + 1)  # By itself the system would put two quick writes at one time.
-            os.utime(self.folder / LOCK_FILE, ns=(now, now))
-
     def settled(self) -> AbstractContextManager[object]:
         """Wait until no thread of this process writes, and keep it so; does not wait where this user is no writer."""
         held = self._held
@@ -103,15 +84,11 @@ class WriterLock:
                 held.lock.release()
 
     def _lock_folder(self) -> BaseFileLock:
-        try:
-            from filelock import FileLock, Timeout
-        except ImportError as error:
-            raise KnowledgeDependencyError("chroma", f"Writing to the Chroma folder of '{self._subject}'") from error
+        lock = new_file_lock(self.folder / LOCK_FILE, self._subject)
+        from filelock import Timeout
 
-        # Not bound to a thread: it is taken by a worker and released by whoever closes the backend.
-        lock = FileLock(self.folder / LOCK_FILE, timeout=0, thread_local=False)
         try:
-            lock.acquire()
+            lock.acquire(timeout=0)
         except Timeout as error:
             raise KnowledgeStateError(
                 f"'{self._subject}' can't write: {self._owner()} is writing to the Chroma folder {str(self.folder)!r}. "
@@ -138,3 +115,16 @@ class WriterLock:
             return "another process"
         owner = cast("dict[str, Any]", raw)
         return f"process {owner.get('pid')} on {owner.get('host')}"
+
+
+def new_file_lock(path: Path, subject: str) -> BaseFileLock:
+    """Return a lock between processes; not bound to a thread, because one may take it and another one let go.
+
+    Raises:
+        KnowledgeDependencyError: `filelock` is not installed.
+    """
+    try:
+        from filelock import FileLock
+    except ImportError as error:
+        raise KnowledgeDependencyError("chroma", f"The Chroma folder of '{subject}'") from error
+    return FileLock(path, thread_local=False)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
@@ -399,3 +402,32 @@ def test_nothing_is_printed(kb: ChromaManager, capfd: pytest.CaptureFixture[str]
     kb.close()
 
     assert capfd.readouterr() == ("", "")
+
+
+def run_python(code: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment).stdout
+
+
+def test_importing_the_manager_loads_no_sdk():
+    code = (
+        "import sys, agentkernel_kb.chroma; print(sorted({'chromadb', 'numpy', 'filelock', 'onnxruntime'} & set(sys.modules)))"
+    )
+
+    assert run_python(code) == "[]\n"
+
+
+def test_a_missing_chroma_names_the_extra():
+    code = """
+import sys
+sys.modules["chromadb"] = None  # As if it were not installed.
+from agentkernel_kb.chroma import ChromaManager
+try:
+    ChromaManager(name="docs")
+except ImportError as error:
+    print(type(error).__name__, error)
+"""
+
+    assert run_python(code) == (
+        "KnowledgeDependencyError ChromaManager 'docs' needs the extra 'chroma': pip install 'agentkernel-kb[chroma]'\n"
+    )

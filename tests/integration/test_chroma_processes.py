@@ -26,7 +26,7 @@ from agentkernel_kb.embed import HashEmbedder
 manager = ChromaManager(sys.argv[1], embedding_function=HashEmbedder(64))
 for line in sys.stdin:
     try:
-        manager.write([{"text": line.strip()}])
+        manager.write([{"text": text} for text in line.strip().split(";")])
         print("written", flush=True)
     except Exception as error:
         print(type(error).__name__, error, flush=True)
@@ -55,7 +55,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path
 
 
 class OtherProcess:
-    """A second process that writes to the folder, a text for each line it is given."""
+    """A second process that writes to the folder: a line of texts, separated by semicolons, in one batch."""
 
     def __init__(self, folder: Path) -> None:
         self.process = subprocess.Popen(
@@ -93,8 +93,12 @@ def kb(tmp_path: Path) -> Iterator[ChromaManager]:
     manager.close()
 
 
-def texts(kb: ChromaManager, query: str) -> list[str]:
-    return sorted(found["text"] for found in kb.search(query, limit=100))
+def texts(kb: ChromaManager, query: str, limit: int = 100) -> list[str]:
+    return sorted(found["text"] for found in kb.search(query, limit=limit))
+
+
+def numbered(number: int) -> str:
+    return f"first{number} second{number} third{number} fourth{number}"
 
 
 def test_a_second_process_that_writes_is_refused_with_the_owners_name(kb: ChromaManager, other: OtherProcess):
@@ -181,6 +185,26 @@ def test_threads_can_search_while_another_process_writes(kb: ChromaManager, othe
     assert answers == ["written"] * 9
     assert all(search.result()[0] == "text 0" for search in searches)
     assert len(texts(kb, "text")) == 10
+
+
+def test_searching_is_safe_while_another_process_writes_the_index_to_disk(kb: ChromaManager, other: OtherProcess):
+    """Chroma writes an index out after a thousand records; reading it from disk just then ended the process."""
+
+    def search_until_written(_: int) -> int:
+        done = 0
+        while not written:
+            done += len(kb.search(numbered(1), limit=1))
+        return done
+
+    written: list[str] = []
+    with ThreadPoolExecutor(2) as threads:
+        searches = threads.map(search_until_written, range(2))
+        for start in range(0, 2_400, 100):
+            assert other.write(";".join(map(numbered, range(start, start + 100)))) == "written"
+        written.append("all")
+
+    assert sum(searches) > 0
+    assert [number for number in range(0, 2_400, 100) if numbered(number) not in texts(kb, numbered(number), limit=5)] == []
 
 
 def test_closing_while_others_search_ends_in_results_or_a_clear_error(tmp_path: Path):
