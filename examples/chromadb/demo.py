@@ -66,7 +66,7 @@ async def run(folder: str) -> None:
         agent = Agent(
             "KB_Router_Agent",
             instructions=router.instructions(),
-            tools=[*OpenAIToolBuilder.bind(router.build_async())],
+            tools=OpenAIToolBuilder.bind(router.build_async()),
             model=model,
         )
         for question in QUESTIONS:

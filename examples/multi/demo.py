@@ -44,7 +44,7 @@ class Demo:
         self.agent = Agent(
             name="KB_Router_Agent",
             instructions=f"{self.router.instructions()}\n\n{_STYLE}",
-            tools=[*OpenAIToolBuilder.bind(self.router.build_async())],
+            tools=OpenAIToolBuilder.bind(self.router.build_async()),
             model=self.driver.model,
         )
         self.screen.intro([self.driver.label, *(store.get_description() for store in stores)])

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
-from agents import FunctionTool, function_tool
+from agents import FunctionTool, Tool, function_tool
 from agents.tool_context import ToolContext
 
 from agentkernel_kb.binding import aanswer, arguments_of, bind_each, schema_of
@@ -17,7 +17,7 @@ class OpenAIToolBuilder:
     """Turns the tools of a `KnowledgeBuilder` into what `Agent(tools=…)` takes."""
 
     @staticmethod
-    def bind(tools: Iterable[Callable[..., Any] | FunctionTool]) -> list[FunctionTool]:
+    def bind(tools: Iterable[Callable[..., Any] | FunctionTool]) -> list[Tool]:
         """Bind tools, plain ones and coroutine functions alike; every call runs without blocking the event loop.
 
         Args:
@@ -25,13 +25,13 @@ class OpenAIToolBuilder:
                 a `FunctionTool` stays as it is, so that an agent's further tools can be given in the same list.
 
         Returns:
-            One tool object for each, in the same order.
+            One `FunctionTool` for each, in the same order; typed as what `Agent(tools=…)` asks for.
 
         Raises:
             TypeError: Something given is no tool.
             AKConfigError: Two tools have one name.
         """
-        return bind_each(tools, bound=FunctionTool, described=_described, plain=_plain)
+        return [*bind_each(tools, bound=FunctionTool, described=_described, plain=_plain)]
 
 
 def _described(description: ToolDescription) -> FunctionTool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import pytest
@@ -72,11 +72,19 @@ async def run_tool(bound: FunctionTool, text: str) -> str:
     return output
 
 
+def bind(tools: Iterable[Any]) -> list[FunctionTool]:
+    """Bind tools; every one is a `FunctionTool`, though typed as what an agent takes."""
+    bound = OpenAIToolBuilder.bind(tools)
+    functions = [tool for tool in bound if isinstance(tool, FunctionTool)]
+    assert len(functions) == len(bound)
+    return functions
+
+
 class TestOpenAIAdapter(AdapterContract):
     declares = frozenset({"text_arguments"})
 
     def bind(self, tools: Sequence[Any]) -> Sequence[FunctionTool]:
-        return OpenAIToolBuilder.bind(tools)
+        return bind(tools)
 
     def definition(self, bound: FunctionTool) -> Mapping[str, Any]:
         return {name: value for name, value in as_sent(bound).items() if name in ("name", "description", "parameters")}
@@ -95,7 +103,7 @@ def example() -> KnowledgeBuilder:
 
 def test_what_the_model_sees() -> None:
     with example() as builder:
-        assert [as_sent(bound) for bound in OpenAIToolBuilder.bind(builder.build(writable=False))] == snapshot(
+        assert [as_sent(bound) for bound in bind(builder.build(writable=False))] == snapshot(
             [
                 {
                     "name": "get_schemas",
@@ -166,7 +174,7 @@ def test_what_the_model_sees() -> None:
 
 def test_every_definition_is_strict_and_accepted_by_the_sdk_as_it_stands() -> None:
     with example() as builder:
-        for bound in OpenAIToolBuilder.bind(builder.build_async()):
+        for bound in bind(builder.build_async()):
             schema = bound.params_json_schema
             assert bound.strict_json_schema is True
             assert schema["required"] == list(schema["properties"])
@@ -177,7 +185,7 @@ def test_every_definition_is_strict_and_accepted_by_the_sdk_as_it_stands() -> No
 async def test_an_agent_answers_with_what_its_tool_found(is_async: bool) -> None:
     model = ScriptedModel(("search_kb", '{"backend": "handbook", "query": "refunds", "limit": 3}'))
     with example() as builder:
-        tools = OpenAIToolBuilder.bind(builder.build_async() if is_async else builder.build())
+        tools = bind(builder.build_async() if is_async else builder.build())
         agent = Agent("router", instructions=builder.instructions(), model=model, tools=[*tools])
         result = await Runner.run(agent, "How long can I ask for a refund?", run_config=UNTRACED)
     assert "Refunds within 30 days." in result.final_output
@@ -190,7 +198,7 @@ async def test_an_agent_goes_on_after_a_faulty_call() -> None:
         ("search_kb", '{"backend": "handbok", "query": "refunds", "limit": 3}'),
     )
     with example() as builder:
-        agent = Agent("router", model=model, tools=[*OpenAIToolBuilder.bind(builder.build())])
+        agent = Agent("router", model=model, tools=OpenAIToolBuilder.bind(builder.build()))
         result = await Runner.run(agent, "go", run_config=UNTRACED)
     outputs = [item.output for item in result.new_items if isinstance(item, ToolCallOutputItem)]
     assert [output.partition(".")[0] for output in outputs] == [
