@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agentkernel_kb.render import one_line, to_text
 from agentkernel_kb.router.failures import ways_in
+from agentkernel_kb.router.overview import described
 from agentkernel_kb.router.plan import Registered
 
 CHARACTERS_PER_TOKEN = 4
@@ -64,7 +64,7 @@ def _backend_line(each: Registered, tools: set[str], length: int) -> str:
 
 def _description(each: Registered) -> str:
     try:
-        return one_line(to_text(each.backend.get_description()))
+        return described(each.backend)
     except Exception:  # noqa: BLE001 - a backend that can't describe itself still has a name and its capabilities
         return ""
 

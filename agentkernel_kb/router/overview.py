@@ -75,7 +75,12 @@ def _schema(backend: KnowledgeBase) -> object:
 
 def _description_of(backend: KnowledgeBase) -> tuple[str, list[str]]:
     diagnostics = [one_line(to_text(diagnostic)) for diagnostic in backend.get_diagnostics()]
-    return one_line(to_text(backend.get_description())), diagnostics
+    return described(backend), diagnostics
+
+
+def described(backend: KnowledgeBase) -> str:
+    """Return a backend's description on one line, without its name and a colon in front, which whoever shows it puts there."""
+    return one_line(to_text(backend.get_description())).strip().removeprefix(f"{backend.backend_name}: ")
 
 
 def schemas_answer(asked: Asked, limits: Limits) -> Answer:

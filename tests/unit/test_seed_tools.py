@@ -262,6 +262,10 @@ class TestOverview:
             "- lake: lake holds records in memory.",
         ]
 
+    def test_a9_a_description_that_begins_with_the_name_does_not_name_it_twice(self):
+        answer = tools(FakeKnowledgeBase("geo", description="geo: cities"))["get_all_kb_descriptions"]()
+        assert answer == "- geo: cities"
+
     def test_a9_diagnostics_are_surfaced(self):
         class Diagnosed(FakeKnowledgeBase):
             def get_diagnostics(self):
