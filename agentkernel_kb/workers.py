@@ -20,6 +20,24 @@ T = TypeVar("T")
 _Job = Callable[[], None]
 
 
+class _Crew:
+    """The threads of one process, and what they share."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self.threads = 0
+        self.idle = 0
+        self.dismissed = False
+
+    def work(self) -> None:
+        while (job := self.jobs.get()) is not None:
+            job()
+            del job  # An idle worker keeps nobody's arguments alive.
+            with self.lock:
+                self.idle += 1
+
+
 class WorkerPool:
     """Runs functions in at most `max_workers` daemon threads, started when they are needed.
 
@@ -31,15 +49,9 @@ class WorkerPool:
     def __init__(self, max_workers: int, name: str) -> None:
         self._max_workers = max_workers
         self._name = name
-        self._lock = threading.Lock()
         self._closed = False
-        self._start_afresh()
-
-    def _start_afresh(self) -> None:
-        self._pid = os.getpid()
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._threads = 0
-        self._idle = 0
+        # By process, because neither threads nor a lock that one of them held survive a fork.
+        self._crews: dict[int, _Crew] = {}
 
     def submit(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Run `function` in a worker, with the caller's context variables.
@@ -63,35 +75,33 @@ class WorkerPool:
             else:
                 future.set_result(result)
 
-        with self._lock:
-            if self._closed:
-                raise KnowledgeStateError(f"{self._name} is closed.")
-            if self._pid != os.getpid():  # Threads do not survive a fork.
-                self._start_afresh()
-            self._jobs.put(job)
-            if self._idle:
-                self._idle -= 1
-            elif self._threads < self._max_workers:
-                self._threads += 1
-                threading.Thread(
-                    target=self._work, args=(self._jobs,), name=f"{self._name}-{self._threads}", daemon=True
-                ).start()
+        self._enqueue(self._crew(), job)
         return future
 
-    def _work(self, jobs: SimpleQueue[_Job | None]) -> None:
-        while (job := jobs.get()) is not None:
-            job()
-            del job  # An idle worker keeps nobody's arguments alive.
-            with self._lock:
-                self._idle += 1
+    def _crew(self) -> _Crew:
+        pid = os.getpid()
+        return self._crews.get(pid) or self._crews.setdefault(pid, _Crew())
+
+    def _enqueue(self, crew: _Crew, job: _Job) -> None:
+        with crew.lock:
+            if self._closed:
+                raise KnowledgeStateError(f"{self._name} is closed.")
+            crew.jobs.put(job)
+            if crew.idle:
+                crew.idle -= 1
+            elif crew.threads < self._max_workers:
+                crew.threads += 1
+                threading.Thread(target=crew.work, name=f"{self._name}-{crew.threads}", daemon=True).start()
 
     def shutdown(self) -> None:
         """End the idle threads and refuse further calls; what runs is left to finish. May be called twice."""
-        with self._lock:
-            if not self._closed:
-                self._closed = True
-                for _ in range(self._threads):
-                    self._jobs.put(None)
+        crew = self._crew()
+        with crew.lock:
+            self._closed = True
+            if not crew.dismissed:
+                crew.dismissed = True
+                for _ in range(crew.threads):
+                    crew.jobs.put(None)
 
 
 def _as_exception(error: BaseException) -> BaseException:
