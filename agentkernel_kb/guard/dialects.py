@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 from agentkernel_kb.guard.lexer import Lexer, LexicalRules, Token
+
+TokenCheck: TypeAlias = Callable[[tuple[Token, ...]], tuple[str, Token] | None]
+
+
+def _nothing_to_refuse(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
+    return None
 
 
 @dataclass(frozen=True)
@@ -18,7 +25,8 @@ class GuardDialect:
         rules: How its text is cut into tokens.
         roots: First words of a statement that can be a read.
         explain: Word sequences in front of a statement that only describe it; the longest first.
-        refusals: Words that no read can hold unless quoted, and what a statement does that holds one.
+        refusals: Words that no read can hold unless quoted, alone or as a pair with a blank between, and what a statement does
+            that holds one.
         before_bracket: Words that are grammar, or a type, where a bracket follows; any other name is a function.
         slow_words: Operators that the engine cannot interrupt; a statement may hold `MAX_SLOW_WORDS` of them.
         functions: Functions that compute a value from their arguments and do nothing else, in lower case.
@@ -27,6 +35,11 @@ class GuardDialect:
         table_prefixes: Beginnings of names that are table functions even without brackets.
         statements: Checks of the statements that have a closed grammar of their own, by their first word. A check returns the
             token that it refuses, with the reason, or `None`.
+        function_schemas: Schemas in which the functions stand, by their parts, where a call may name one.
+        hidden_schemas: Catalogues and schemas of the engine itself, by their parts; their tables are hidden.
+        shown_tables: Tables that `table_prefixes` or `hidden_schemas` would hide and that describe the data, by their parts.
+        explain_options: Words that may stand in the brackets after `EXPLAIN`.
+        lexical_check: What the dialect asks of the tokens of a query besides; it answers as `statements` do.
     """
 
     name: str
@@ -40,7 +53,12 @@ class GuardDialect:
     table_functions: frozenset[str]
     hidden_tables: frozenset[str]
     table_prefixes: tuple[str, ...]
-    statements: Mapping[str, Callable[[tuple[Token, ...]], tuple[str, Token] | None]]
+    statements: Mapping[str, TokenCheck]
+    function_schemas: frozenset[tuple[str, ...]] = frozenset()
+    hidden_schemas: frozenset[tuple[str, ...]] = frozenset()
+    shown_tables: frozenset[tuple[str, ...]] = frozenset()
+    explain_options: frozenset[str] = frozenset()
+    lexical_check: TokenCheck = _nothing_to_refuse
 
     @cached_property
     def lexer(self) -> Lexer:

@@ -129,6 +129,9 @@ class Lexer:
 
     def _unreadable(self, statement: str, position: int) -> KnowledgeGuardError:
         character = statement[position]
+        if statement.startswith("/*", position):
+            reason = "The comment that opens here is never closed, or nests too deep"
+            return KnowledgeGuardError(reason, part=statement[position : position + MAX_PART_CHARS], position=position)
         if character in self._quotes:
             reason = "The quote that opens here is never closed"
             return KnowledgeGuardError(reason, part=statement[position : position + MAX_PART_CHARS], position=position)

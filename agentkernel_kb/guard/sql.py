@@ -20,7 +20,7 @@ from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError, Knowl
 from agentkernel_kb.guard.dialects import GuardDialect
 from agentkernel_kb.guard.lexer import Token, deepest_bracket
 from agentkernel_kb.guard.sqlite import SQLITE
-from agentkernel_kb.guard.tree import check_tree, names_of_tables, outer_limit
+from agentkernel_kb.guard.tree import check_tree, names_of_tables, outer_limit, starts_of_aliases
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
@@ -72,7 +72,8 @@ def check_read_only(statement: str, *, dialect: str, allow: Collection[str] = ()
     Args:
         statement: The statement as it will be sent, at most 100,000 characters.
         dialect: One of `supported_dialects()`.
-        allow: Names of functions that this statement may use besides the dialect's own harmless ones.
+        allow: Names of functions that this statement may use besides the dialect's own harmless ones, letter case ignored. A
+            call has to name the function in the same way: `lake.system.sheet` allows `lake.system.sheet(…)` only.
 
     Raises:
         KnowledgeGuardError: It cannot be proven; the error has the reason, the part and the character offset.
@@ -93,7 +94,7 @@ def analyse_read(statement: str, *, dialect: str, allow: Collection[str] = ()) -
     if dialect not in _DIALECTS:
         raise AKConfigError(f"The guard does not know the dialect {dialect!r}. Supported: {supported_dialects()}")
     _check_text(statement)
-    allowed = frozenset(name.lower() for name in ((allow,) if isinstance(allow, str) else allow))
+    allowed = frozenset(tuple(name.lower().split(".")) for name in ((allow,) if isinstance(allow, str) else allow))
     verdict = _cached_verdict if len(statement) <= MAX_CACHED_CHARS else _verdict
     try:
         outcome = verdict(statement, dialect, allowed)
@@ -113,7 +114,7 @@ def _check_text(statement: object) -> None:
         )
 
 
-def _verdict(statement: str, dialect: str, allowed: frozenset[str]) -> ReadStatement | _Refusal:
+def _verdict(statement: str, dialect: str, allowed: frozenset[tuple[str, ...]]) -> ReadStatement | _Refusal:
     try:
         return _prove(statement, _DIALECTS[dialect], allowed)
     except KnowledgeGuardError as error:
@@ -123,7 +124,7 @@ def _verdict(statement: str, dialect: str, allowed: frozenset[str]) -> ReadState
 _cached_verdict = lru_cache(maxsize=_CACHED_VERDICTS)(_verdict)
 
 
-def _prove(statement: str, rules: GuardDialect, allowed: frozenset[str]) -> ReadStatement:
+def _prove(statement: str, rules: GuardDialect, allowed: frozenset[tuple[str, ...]]) -> ReadStatement:
     if unsendable := _UNSENDABLE.search(statement):
         raise KnowledgeGuardError(
             "This character cannot stand in a statement", part=f"U+{ord(unsendable[0]):04X}", position=unsendable.start()
@@ -139,9 +140,12 @@ def _prove(statement: str, rules: GuardDialect, allowed: frozenset[str]) -> Read
     _check_root(query, rules)
     _check_nesting(query)
     _check_slow_words(query, rules)
-    _check_functions(query, rules, allowed)
+    if refused := rules.lexical_check(query):
+        raise _refused(refused[0], refused[1])
+    aliases = _check_functions(query, rules, allowed)
     tree = _parse(" " * query[0].start + lexed.text[query[0].start : query[-1].end], query, rules)
     check_tree(tree, rules, allowed)
+    _check_aliases(aliases, tree, rules)
     if len(query) < len(tokens):  # The rows of an explanation are not those of the query.
         return ReadStatement(tables=names_of_tables(tree))
     return ReadStatement(*outer_limit(tree), names_of_tables(tree))
@@ -168,13 +172,25 @@ def _unwrapped(tokens: tuple[Token, ...], rules: GuardDialect) -> tuple[Token, .
         if words[: len(prefix)] == prefix:
             if len(tokens) == len(prefix):
                 raise _refused("There is nothing to explain", tokens[0])
-            return tokens[len(prefix) :]
+            return _without_options(tokens[len(prefix) :], rules)
     return tokens
 
 
+def _without_options(tokens: tuple[Token, ...], rules: GuardDialect) -> tuple[Token, ...]:
+    """Return what follows the options in brackets, or all of the tokens where the brackets hold something else."""
+    end = next((index for index, token in enumerate(tokens) if token.text == ")"), -1)
+    words = [token for token in tokens[1:end] if token.text != ","]
+    if tokens[0].text != "(" or not words or any(token.keyword not in rules.explain_options for token in words):
+        return tokens
+    if end + 1 == len(tokens):
+        raise _refused("There is nothing to explain", tokens[0])
+    return tokens[end + 1 :]
+
+
 def _check_words(tokens: Sequence[Token], rules: GuardDialect) -> None:
-    for token in tokens:
-        if reason := rules.refusals.get(token.keyword):
+    for index, token in enumerate(tokens):
+        pair = f"{token.keyword} {tokens[index + 1].keyword}" if index + 1 < len(tokens) else ""
+        if reason := rules.refusals.get(token.keyword) or rules.refusals.get(pair):
             raise _refused(reason, token)
 
 
@@ -197,25 +213,58 @@ def _check_nesting(tokens: Sequence[Token]) -> None:
         raise _refused(f"The statement nests {depth} brackets deep, more than {MAX_NESTING}", bracket)
 
 
-def _check_functions(tokens: Sequence[Token], rules: GuardDialect, allowed: frozenset[str]) -> None:
+def _check_functions(tokens: Sequence[Token], rules: GuardDialect, allowed: frozenset[tuple[str, ...]]) -> list[Token]:
+    """Refuse unknown functions, and return the names of which only the tree can tell whether they are functions at all."""
+    undecided: list[Token] = []
     for index, (token, following) in enumerate(pairwise(tokens)):
         if following.text != "(" or following.kind != "mark" or token.kind in ("mark", "number"):
             continue
-        if token.keyword in rules.before_bracket or token.name in rules.callable_names or token.name in allowed:
+        parts = _qualified_name(tokens, index)
+        if token.keyword in rules.before_bracket and len(parts) == 1:
             continue
-        if not _names_columns_of_cte(tokens, index + 2):
+        if (token.name in rules.callable_names and parts[:-1] in rules.function_schemas | {()}) or parts in allowed:
+            continue
+        if index and (tokens[index - 1].keyword in _BEFORE_ALIAS or tokens[index - 1].text == ")"):
+            undecided.append(token)
+        elif not _names_columns_of_cte(tokens, index + 2):
             raise _refused(_unknown_function(token.name, rules), token)
+    return undecided
+
+
+# What can stand in front of `name(column, …)` where the name is one that the statement gives to a table.
+_BEFORE_ALIAS = frozenset({"AS", "ORDINALITY"})
+
+
+def _qualified_name(tokens: Sequence[Token], index: int) -> tuple[str, ...]:
+    """Return the parts of the name that ends at `index`: `("a", "b")` for `a.b`."""
+    parts = [tokens[index].name]
+    while index > 0 and tokens[index - 1].text == ".":
+        index -= 2
+        parts.append(tokens[index].name if index >= 0 else "")
+    return tuple(reversed(parts))
+
+
+def _check_aliases(names: Sequence[Token], tree: Expr, rules: GuardDialect) -> None:
+    starts = starts_of_aliases(tree) if names else frozenset[int]()
+    for name in names:
+        if name.start not in starts:
+            raise _refused(_unknown_function(name.name, rules), name)
 
 
 def _names_columns_of_cte(tokens: Sequence[Token], index: int) -> bool:
-    """Tell whether the brackets that opened before `index` hold a CTE's column names: `name(a, b) AS (`."""
+    """Tell whether the brackets that opened before `index` hold a CTE's column names: `name(a, b) AS (SELECT`."""
     while index < len(tokens) and (tokens[index].name or tokens[index].text == ","):
         index += 1
-    words = [token.keyword or token.text for token in tokens[index : index + 5]]
-    return words[:3] == [")", "AS", "("] or words[:4] == [")", "AS", "MATERIALIZED", "("] or words == _NOT_MATERIALIZED
+    words = [token.keyword or token.text for token in tokens[index : index + 7]]
+    for opening in _BEFORE_CTE:
+        if words[: len(opening)] == opening:
+            # Columns with their types stand in such brackets after a function; none is called like this.
+            rest = words[len(opening) :]
+            return rest[:1] in (["SELECT"], ["WITH"], ["TABLE"], ["("]) or rest[:2] == ["VALUES", "("]
+    return False
 
 
-_NOT_MATERIALIZED = [")", "AS", "NOT", "MATERIALIZED", "("]
+_BEFORE_CTE = ([")", "AS", "("], [")", "AS", "MATERIALIZED", "("], [")", "AS", "NOT", "MATERIALIZED", "("])
 
 
 def _unknown_function(name: str, rules: GuardDialect) -> str:
@@ -246,7 +295,8 @@ def _parse(text: str, tokens: Sequence[Token], rules: GuardDialect) -> Expr:
 def _check_quotes(text: str, spans: set[tuple[int, int]], tokens: Sequence[Token], rules: GuardDialect) -> None:
     """Refuse text whose strings and quoted names begin or end elsewhere for the parser (`spans`) than for the engine."""
     own = {(token.start, token.end) for token in tokens if token.kind in ("string", "quoted")}
-    parsed = {span for span in spans if any(map(rules.lexer.is_quote, text[slice(*span)]))}
+    words = {(token.start, token.end) for token in tokens if token.kind == "word"}
+    parsed = {span for span in spans - words if any(map(rules.lexer.is_quote, text[slice(*span)]))}
     if own != parsed:
         start, end = min(own ^ parsed)
         raise KnowledgeGuardError("This quoted text can be read in two ways", part=text[start:end][:40], position=start)

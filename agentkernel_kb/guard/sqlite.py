@@ -110,4 +110,5 @@ SQLITE = GuardDialect(
     hidden_tables=HIDDEN_TABLES,
     table_prefixes=("pragma_",),
     statements={"PRAGMA": _check_pragma},
+    function_schemas=frozenset({("main",), ("temp",)}),
 )

@@ -43,13 +43,14 @@ _CLAUSES = frozenset(
 _CLAUSE_PREFIXES = ("JSONPath",)
 
 
-def check_tree(tree: Expr, rules: GuardDialect, allowed: frozenset[str]) -> None:
+def check_tree(tree: Expr, rules: GuardDialect, allowed: frozenset[tuple[str, ...]]) -> None:
     """Refuse a tree that holds anything but a read.
 
     Args:
         tree: What the parser made of the statement.
         rules: The dialect.
-        allowed: Names of table functions that this statement may use besides the dialect's own, in lower case.
+        allowed: Table functions that this statement may use besides the dialect's own, by the parts of their names, in lower
+            case.
 
     Raises:
         KnowledgeGuardError: A node is no part of a read, or names a table of the engine itself.
@@ -58,20 +59,33 @@ def check_tree(tree: Expr, rules: GuardDialect, allowed: frozenset[str]) -> None
 
     if not isinstance(tree, exp.Query | exp.Values):
         raise _refused("This is not a query", tree)
+    functions = rules.callable_names | {parts[-1] for parts in allowed}
     for node in tree.walk():
         kind = type(node).__name__
         if not (isinstance(node, exp.Query | exp.Condition) or kind in _CLAUSES or kind.startswith(_CLAUSE_PREFIXES)):
             raise _refused(f"{kind.upper()} is not part of a read", node)
         if isinstance(node, exp.Table):
-            _check_table(node, node.name.lower(), rules, allowed)
+            _check_table(node, tuple(part.name.lower() for part in node.parts), rules, allowed)
         elif isinstance(node, exp.In) and (field := node.args.get("field")) is not None:  # `x IN name`: the name is a table.
-            _check_table(node, field.name.lower(), rules, allowed)
+            _check_table(node, (field.name.lower(),), rules, allowed)
+        elif isinstance(node, exp.Anonymous) and node.name.lower() not in functions:
+            raise _refused("This function is not known to only read", node, node.name)
 
 
-def _check_table(node: Expr, name: str, rules: GuardDialect, allowed: frozenset[str]) -> None:
-    unknown_function = name.startswith(rules.table_prefixes) and name not in rules.table_functions | allowed
-    if unknown_function or name in rules.hidden_tables:
+def _check_table(node: Expr, parts: tuple[str, ...], rules: GuardDialect, allowed: frozenset[tuple[str, ...]]) -> None:
+    name = parts[-1]
+    unknown_function = name.startswith(rules.table_prefixes) and name not in rules.table_functions and parts not in allowed
+    hidden = any(parts[: len(schema)] == schema for schema in rules.hidden_schemas)
+    if name in rules.hidden_tables or ((unknown_function or hidden) and parts not in rules.shown_tables):
         raise _refused("This table belongs to the engine and is not part of the data", node, name)
+
+
+def starts_of_aliases(tree: Expr) -> frozenset[int]:
+    """Return the characters at which names that the statement itself gives to tables start."""
+    from sqlglot import exp
+
+    names = (alias.this for alias in tree.find_all(exp.TableAlias))
+    return frozenset(name.meta["start"] for name in names if isinstance(name, exp.Identifier) and "start" in name.meta)
 
 
 def _refused(reason: str, node: Expr, part: str = "") -> KnowledgeGuardError:
