@@ -1,19 +1,27 @@
-"""Three of SQLite's functions again, as their built-in forms can run for minutes on one value and cannot be interrupted.
+"""Four of SQLite's functions again, as their built-in forms can run for minutes on one value and cannot be interrupted.
 
 `instr`, `replace` and `trim` with two arguments compare every position with every byte of what they look for. On values of a
 megabyte that takes from ten seconds to ten minutes inside one instruction, where no progress handler and no interrupt is
-seen. These forms give the same results in linear time, and give up at the deadline.
+seen. `printf` repeats a character two billion times for each `%.2000000000c`, ten seconds each, before it finds the result too
+big (SQLite 3.40). These forms give the same results in linear time, and give up at the deadline.
 """
 
 from __future__ import annotations
 
+import math
+import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 Value: TypeAlias = str | bytes | int | float | None
 
 _FEW_CHARACTERS = 64
+# Flags, width, precision and kind, as `printf.c` of SQLite reads them; a width or precision may be the next argument.
+_CONVERSION = re.compile(r"%[-+ 0#,!]*(\*|[0-9]+)?(?:\.(\*|[0-9]*))?l{0,2}(.)", re.DOTALL)
+_LEADING_NUMBER = re.compile(r"\s*[-+]?([0-9]+)")
+_CUT_BY_PRECISION = frozenset("sqQwz")
+_MAX_DIGITS = 9
 
 
 class LinearFunctions:
@@ -28,6 +36,7 @@ class LinearFunctions:
         self._give_up = give_up
         self._max_chars = max_chars
         self._native = sqlite3.connect(":memory:", check_same_thread=False)
+        self._native.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max_chars)
 
     def install(self, connection: sqlite3.Connection) -> None:
         """Put the replacements in the place of the built-in functions."""
@@ -37,6 +46,8 @@ class LinearFunctions:
             ("trim", 2, self.trim),
             ("ltrim", 2, self.ltrim),
             ("rtrim", 2, self.rtrim),
+            ("printf", -1, self.printf),
+            ("format", -1, self.printf),
         ]
         for name, arguments, function in replacements:
             connection.create_function(name, arguments, function, deterministic=True)
@@ -92,6 +103,16 @@ class LinearFunctions:
         trimmed = self.ltrim(self._text(value)[::-1], characters)
         return None if trimmed is None else trimmed[::-1]
 
+    def printf(self, *values: Value) -> Value:
+        """Return `values[0]` with its conversions filled in by the other values."""
+        self._give_up()
+        if not values or values[0] is None:
+            return None
+        if sum(_padding(self._text(values[0]), values[1:])) > self._max_chars:
+            raise OverflowError  # SQLite reports it as a value that is too big.
+        statement = f"SELECT printf({', '.join('?' * len(values))})"
+        return self._native.execute(statement, values).fetchone()[0]
+
     def _text(self, value: str | bytes | float) -> str:
         if isinstance(value, str):
             return value
@@ -100,3 +121,26 @@ class LinearFunctions:
         if isinstance(value, int):
             return str(value)
         return str(self._native.execute("SELECT CAST(? AS TEXT)", (value,)).fetchone()[0])
+
+
+def _padding(form: str, values: tuple[Value, ...]) -> Iterator[int]:
+    """Yield how many characters each conversion of a format may add by its width and its precision."""
+    given = iter(values)
+    for width, precision, kind in _CONVERSION.findall(form):
+        widest = _count(next(given, None) if width == "*" else width)
+        longest = _count(next(given, None) if precision == "*" else precision)
+        if kind not in "%n":
+            next(given, None)
+        yield widest if kind in _CUT_BY_PRECISION else widest + longest
+
+
+def _count(value: Value) -> int:
+    """Return a width or a precision without its sign; one that has too many digits is as large as any."""
+    if isinstance(value, float):
+        value = int(value) if math.isfinite(value) else None
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    number = _LEADING_NUMBER.match(text)
+    if number is None:
+        return 0
+    digits = number[1].lstrip("0")
+    return int(digits or 0) if len(digits) <= _MAX_DIGITS else 10**_MAX_DIGITS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sqlite3
 import subprocess
 import sys
@@ -487,6 +488,29 @@ def test_a_statement_is_stopped_at_its_deadline(kb: SQLManager, statement: str) 
     assert rows(kb, "SELECT 1 AS one") == [{"one": 1}]
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "printf('%.2000000000c', 'x')",
+        "format('%.*c', 2e9, 'x')",
+        "printf('%d%.*c', 1, '2000000000', 'x')",
+        "printf('%*.*c', 5, 1e16, 'x')",
+        "printf('%%%*d%.*c', 3, 7, -2000000000, 'x')",
+        "printf('%.999999c%.999999c', 'x', 'x')",
+        "printf('%2000000000d', 1)",
+    ],
+)
+def test_a_padding_that_is_too_large_is_an_error_at_once(kb: SQLManager, call: str) -> None:
+    with pytest.raises(KnowledgeQueryError, match=r"larger than 1,000,000 bytes"):
+        kb.query(f"SELECT {call}", timeout=5)
+
+
+def test_a_short_format_is_filled_in(kb: SQLManager) -> None:
+    assert rows(kb, "SELECT printf('%*d|%.3s|%,d|%.*c', 3, 7, 'abcdef', 12345, 4, '=') AS f, format(NULL) AS n") == [
+        {"f": "  7|abc|12,345|====", "n": None}
+    ]
+
+
 @pytest.mark.parametrize("call", ["instr({}, {} || 'b')", "replace({}, {} || 'b', 'c')", "trim({}, {} || 'b')"])
 def test_one_call_on_large_values_takes_linear_time(kb: SQLManager, call: str) -> None:
     started = time.monotonic()
@@ -755,3 +779,18 @@ def test_the_linear_functions_agree_with_the_native_ones(call: str, a: object, b
         functions.install(replaced)
         statement = f"WITH given(a, b, c) AS (SELECT ?, ?, ?) SELECT {call}, typeof({call}) FROM given"
         assert replaced.execute(statement, (a, b, c)).fetchone() == native.execute(statement, (a, b, c)).fetchone()
+
+
+@given(
+    form=st.text("%%%.*-+0,!l27cdfsqz é", max_size=12),
+    values=st.lists(st.one_of(st.none(), st.integers(-50, 50), st.floats(-50, 50), st.text("a é5", max_size=3)), max_size=5),
+)
+@settings(max_examples=300, deadline=None)
+def test_the_bounded_format_agrees_with_the_native_one(form: str, values: list[Any]) -> None:
+    assume(not re.search("[0-9]{3}", form))
+    functions = LinearFunctions(lambda: None, 10_000)
+    with closing(functions), closing(sqlite3.connect(":memory:")) as native, closing(sqlite3.connect(":memory:")) as replaced:
+        functions.install(replaced)
+        statement = f"SELECT printf({', '.join('?' * (len(values) + 1))})"
+        given = (form, *values)
+        assert replaced.execute(statement, given).fetchone() == native.execute(statement, given).fetchone()
