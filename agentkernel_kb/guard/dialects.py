@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from agentkernel_kb.guard.lexer import Lexer, LexicalRules, Token
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr
 
 TokenCheck: TypeAlias = Callable[[tuple[Token, ...]], tuple[str, Token] | None]
 
 
-def _nothing_to_refuse(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
+def _nothing_to_refuse(proven: object) -> None:
     return None
 
 
@@ -39,7 +42,9 @@ class GuardDialect:
         hidden_schemas: Catalogues and schemas of the engine itself, by their parts; their tables are hidden.
         shown_tables: Tables that `table_prefixes` or `hidden_schemas` would hide and that describe the data, by their parts.
         explain_options: Words that may stand in the brackets after `EXPLAIN`.
+        exact_quoted: A quoted name keeps its letter case, so that `"LOWER"` is not the function lower.
         lexical_check: What the dialect asks of the tokens of a query besides; it answers as `statements` do.
+        tree_check: What it asks of the tree; it returns the reason, the node and the part that it refuses, or `None`.
     """
 
     name: str
@@ -58,7 +63,9 @@ class GuardDialect:
     hidden_schemas: frozenset[tuple[str, ...]] = frozenset()
     shown_tables: frozenset[tuple[str, ...]] = frozenset()
     explain_options: frozenset[str] = frozenset()
+    exact_quoted: bool = False
     lexical_check: TokenCheck = _nothing_to_refuse
+    tree_check: Callable[[Expr], tuple[str, Expr, str] | None] = _nothing_to_refuse
 
     @cached_property
     def lexer(self) -> Lexer:

@@ -41,12 +41,17 @@ class Token(NamedTuple):
     @property
     def name(self) -> str:
         """What the token names, in lower case and without its quotes, or `""` for a number or a mark."""
+        return self.unquoted.lower()
+
+    @property
+    def unquoted(self) -> str:
+        """The same in its own letter case."""
         if self.kind == "word":
-            return self.text.lower()
+            return self.text
         if self.kind not in ("quoted", "string"):
             return ""
         closing = self.text[-1]
-        return self.text[1:-1].replace(closing * 2, closing).lower()
+        return self.text[1:-1].replace(closing * 2, closing)
 
     @property
     def shown(self) -> str:

@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError, KnowledgeGuardError
 from agentkernel_kb.guard.dialects import GuardDialect
 from agentkernel_kb.guard.lexer import Token, deepest_bracket
+from agentkernel_kb.guard.postgres import POSTGRES
 from agentkernel_kb.guard.sqlite import SQLITE
 from agentkernel_kb.guard.tree import check_tree, names_of_tables, outer_limit, starts_of_aliases
+from agentkernel_kb.guard.trino import TRINO
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
@@ -36,7 +38,7 @@ _CACHED_VERDICTS = 512
 # An engine ends the text at the first, and cannot be sent the second.
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
-_DIALECTS = {dialect.name: dialect for dialect in (SQLITE,)}
+_DIALECTS = {dialect.name: dialect for dialect in (POSTGRES, SQLITE, TRINO)}
 
 
 @dataclass(frozen=True)
@@ -219,10 +221,10 @@ def _check_functions(tokens: Sequence[Token], rules: GuardDialect, allowed: froz
     for index, (token, following) in enumerate(pairwise(tokens)):
         if following.text != "(" or following.kind != "mark" or token.kind in ("mark", "number"):
             continue
-        parts = _qualified_name(tokens, index)
+        parts = _qualified_name(tokens, index, rules)
         if token.keyword in rules.before_bracket and len(parts) == 1:
             continue
-        if (token.name in rules.callable_names and parts[:-1] in rules.function_schemas | {()}) or parts in allowed:
+        if (parts[-1] in rules.callable_names and parts[:-1] in rules.function_schemas | {()}) or parts in allowed:
             continue
         if index and (tokens[index - 1].keyword in _BEFORE_ALIAS or tokens[index - 1].text == ")"):
             undecided.append(token)
@@ -235,13 +237,13 @@ def _check_functions(tokens: Sequence[Token], rules: GuardDialect, allowed: froz
 _BEFORE_ALIAS = frozenset({"AS", "ORDINALITY"})
 
 
-def _qualified_name(tokens: Sequence[Token], index: int) -> tuple[str, ...]:
+def _qualified_name(tokens: Sequence[Token], index: int, rules: GuardDialect) -> tuple[str, ...]:
     """Return the parts of the name that ends at `index`: `("a", "b")` for `a.b`."""
-    parts = [tokens[index].name]
-    while index > 0 and tokens[index - 1].text == ".":
-        index -= 2
-        parts.append(tokens[index].name if index >= 0 else "")
-    return tuple(reversed(parts))
+    first = index
+    while first > 1 and tokens[first - 1].text == ".":
+        first -= 2
+    parts = tokens[first : index + 1 : 2]
+    return tuple(part.unquoted if rules.exact_quoted and part.kind == "quoted" else part.name for part in parts)
 
 
 def _check_aliases(names: Sequence[Token], tree: Expr, rules: GuardDialect) -> None:

@@ -15,26 +15,45 @@ _CLAUSES = frozenset(
     [
         "Alias",
         "CTE",
+        "ColumnDef",
+        "Cube",
         "DataType",
         "DataTypeParam",
         "Distinct",
+        "Fetch",
         "Filter",
         "From",
         "Group",
+        "GroupingSets",
         "Having",
         "Identifier",
+        "Interval",
+        "JSONColumnDef",
         "JSONKeyValue",
+        "JSONSchema",
+        "JSONTable",
+        "JSONValue",
         "Join",
+        "Lambda",
+        "Lateral",
         "Limit",
+        "LimitOptions",
+        "MatchRecognize",
+        "MatchRecognizeMeasure",
         "Offset",
+        "OnCondition",
         "Order",
         "Ordered",
+        "OverflowTruncateBehavior",
+        "Rollup",
         "Star",
         "Table",
         "TableAlias",
+        "TableSample",
         "Tuple",
         "Values",
         "Var",
+        "Version",
         "Where",
         "WindowSpec",
         "With",
@@ -70,10 +89,12 @@ def check_tree(tree: Expr, rules: GuardDialect, allowed: frozenset[tuple[str, ..
             _check_table(node, (field.name.lower(),), rules, allowed)
         elif isinstance(node, exp.Anonymous) and node.name.lower() not in functions:
             raise _refused("This function is not known to only read", node, node.name)
+    if refused := rules.tree_check(tree):
+        raise _refused(*refused)
 
 
 def _check_table(node: Expr, parts: tuple[str, ...], rules: GuardDialect, allowed: frozenset[tuple[str, ...]]) -> None:
-    name = parts[-1]
+    name = parts[-1] if parts else ""
     unknown_function = name.startswith(rules.table_prefixes) and name not in rules.table_functions and parts not in allowed
     hidden = any(parts[: len(schema)] == schema for schema in rules.hidden_schemas)
     if name in rules.hidden_tables or ((unknown_function or hidden) and parts not in rules.shown_tables):

@@ -373,8 +373,8 @@ def test_a_long_flat_read_passes() -> None:
 
 
 def test_an_unknown_dialect_is_an_error_that_names_the_known_ones() -> None:
-    assert supported_dialects() == ["sqlite"]
-    with pytest.raises(AKConfigError, match=r"'oracle'. Supported: \['sqlite'\]"):
+    assert {"postgres", "sqlite", "trino"} <= set(supported_dialects())
+    with pytest.raises(AKConfigError, match=r"'oracle'. Supported: \[.*'sqlite'"):
         check_read_only("SELECT 1", dialect="oracle")
 
 
