@@ -55,7 +55,7 @@ def _check_show(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
     """Accept the forms of `SHOW` that list or describe what data there is."""
     what, rest = tokens[1].keyword if len(tokens) > 1 else "", tokens[2:]
     if what == "CREATE":
-        rest = rest[1:] if rest[:1] and rest[0].keyword == "MATERIALIZED" else rest
+        rest = rest[1:] if rest and rest[0].keyword == "MATERIALIZED" else rest
         accepted = bool(rest) and _is_name(rest[1:], _CREATED.get(rest[0].keyword, 0))
     elif what == "STATS":
         accepted = bool(rest) and rest[0].keyword == "FOR" and _is_name(rest[1:], 3)
