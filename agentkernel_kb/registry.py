@@ -37,6 +37,7 @@ class BuiltInBackend:
 
 BUILT_IN = {
     "chroma": BuiltInBackend("agentkernel_kb.chroma", "ChromaManager", "chroma"),
+    "ladybug": BuiltInBackend("agentkernel_kb.ladybug", "LadybugManager", "ladybug"),
     "sql": BuiltInBackend("agentkernel_kb.sql", "SQLManager", "sql"),
 }
 

@@ -88,10 +88,13 @@ def analyse_read_cypher(statement: str, *, engine: str, allow: Collection[str] =
     return outcome
 
 
-def check_write_cypher(statement: str, *, engine: str) -> None:
+def check_write_cypher(statement: str, *, engine: str) -> frozenset[str]:
     """Prove that `statement` is one statement that stays inside the database: it may write, and touches nothing else.
 
     Refused are files, connections, extensions, other databases, settings, transaction control and procedures.
+
+    Returns:
+        The names of its parameters.
 
     Raises:
         KnowledgeGuardError: It cannot be proven.
@@ -110,6 +113,7 @@ def check_write_cypher(statement: str, *, engine: str) -> None:
             raise refusal("This statement reads files", token)
         if keyword(token) == "CALL" and following.name and following.name not in rules.procedures:
             raise refusal(unknown("procedure", following.name, rules.procedures), following)
+    return frozenset(token.text[1:] for token in tokens if token.kind == "string" and token.text.startswith("$"))
 
 
 def _engine(name: str) -> CypherEngine:
