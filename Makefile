@@ -10,7 +10,7 @@ PLUGIN := ./tests/plugin
 SOURCES := $(shell find agentkernel_kb adapters -name '*.py' -not -path '*/tests/*') README.md LICENSE
 METADATA := pyproject.toml constraints.txt $(wildcard adapters/*/pyproject.toml) $(PLUGIN)/pyproject.toml
 
-.PHONY: help demo test check lint format types imports spelling dependencies pytest bench clean
+.PHONY: help demo test check lint format types imports spelling dependencies pytest attack bench clean
 
 help:  ## Show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ dependencies: $(VENV)/installed $(VENV)/dev  ## Check that what is imported is d
 
 pytest: $(VENV)/installed $(VENV)/dev  ## Run the tests only; ARGS goes to pytest
 	$(PYTEST) $(ARGS)
+
+attack: $(VENV)/dev  ## Run the attack corpora on the engines and print both rates
+	@$(BIN)/python tests/corpora/attack.py
 
 bench: $(VENV)/installed  ## Print the figures, one JSON object each
 	@for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
