@@ -21,6 +21,8 @@ Place = Literal["clause", "operand", "operator"]
 FrameKind = Literal["query", "subquery", "call", "group", "list", "link", "index", "map", "types", "case"]
 
 MAX_DEPTH = 24
+_LEADING = frozenset(["+", "-", "->", ",", ":", ".", ".."])
+"""Marks that need no value in front of them: signs, parts of arrows, labels, and bounds that are left open."""
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _CASE_WORDS = frozenset(["ELSE", "THEN", "WHEN"])
 _OPEN_AGAIN = frozenset([("WHEN", "CASE"), ("WHERE", "|")])
@@ -316,6 +318,8 @@ class _Walk:
 
     def _separator(self, token: Token) -> None:
         text, before = token.text, self._near(-1)
+        if self.place == "operand" and text not in _LEADING and (self._text(-1), text) != (":", "="):
+            raise refusal("A value has to stand in front of this", token)
         self.place = "operand"
         if text in ("-", "->") and before is not None and before.text == "-" and before.end == token.start:
             self.effort.count_link(token)
