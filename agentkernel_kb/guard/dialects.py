@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sqlglot.expressions import Expr
 
 TokenCheck: TypeAlias = Callable[[tuple[Token, ...]], tuple[str, Token] | None]
+StatementCheck: TypeAlias = Callable[[tuple[Token, ...]], tuple[str, Token] | frozenset[str] | None]
 
 
 def _nothing_to_refuse(proven: object) -> None:
@@ -37,13 +38,22 @@ class GuardDialect:
         hidden_tables: Tables of the engine that show what is not part of the data.
         table_prefixes: Beginnings of names that are table functions even without brackets.
         statements: Checks of the statements that have a closed grammar of their own, by their first word. A check returns the
-            token that it refuses, with the reason, or `None`.
+            token that it refuses, with the reason; or the tables that the statement describes; or `None`. In front of a query,
+            a word that is in `explain` too introduces it.
         function_schemas: Schemas in which the functions stand, by their parts, where a call may name one.
         hidden_schemas: Catalogues and schemas of the engine itself, by their parts; their tables are hidden.
         shown_tables: Tables that `table_prefixes` or `hidden_schemas` would hide and that describe the data, by their parts.
         explain_options: Words that may stand in the brackets after `EXPLAIN`.
         exact_quoted: A quoted name keeps its letter case, so that `"LOWER"` is not the function lower.
-        lexical_check: What the dialect asks of the tokens of a query besides; it answers as `statements` do.
+        unparsed_operators: Operators that only compute and that the parser does not know; it is shown a minus sign instead.
+        lexical_check: What the dialect asks of the tokens of a query besides; it returns the reason and the
+            token that it refuses, or `None`.
+        default_schemas: Schemas, by their parts, whose tables are meant by a name alone; where there are any, tables of others
+            are known by their schema and name.
+        catalogue_functions: Table functions that describe tables, and so count as tables that a statement reads.
+        chained_calls: A function may be called by a dot behind its first argument, so that what stands in front of the dot tells
+            nothing about the function.
+        clauses: Classes of the parser's tree that belong to reads of this dialect besides those of all.
         tree_check: What it asks of the tree; it returns the reason, the node and the part that it refuses, or `None`.
     """
 
@@ -58,12 +68,17 @@ class GuardDialect:
     table_functions: frozenset[str]
     hidden_tables: frozenset[str]
     table_prefixes: tuple[str, ...]
-    statements: Mapping[str, TokenCheck]
+    statements: Mapping[str, StatementCheck]
     function_schemas: frozenset[tuple[str, ...]] = frozenset()
     hidden_schemas: frozenset[tuple[str, ...]] = frozenset()
     shown_tables: frozenset[tuple[str, ...]] = frozenset()
     explain_options: frozenset[str] = frozenset()
     exact_quoted: bool = False
+    default_schemas: frozenset[tuple[str, ...]] = frozenset()
+    catalogue_functions: frozenset[str] = frozenset()
+    chained_calls: bool = False
+    clauses: frozenset[str] = frozenset()
+    unparsed_operators: frozenset[str] = frozenset()
     lexical_check: TokenCheck = _nothing_to_refuse
     tree_check: Callable[[Expr], tuple[str, Expr, str] | None] = _nothing_to_refuse
 

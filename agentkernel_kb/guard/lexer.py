@@ -18,7 +18,7 @@ Kind = Literal["word", "quoted", "string", "number", "mark"]
 MAX_PART_CHARS = 40
 # A letter, digit, underscore or dollar sign, or a character beyond ASCII that neither separates words nor is invisible.
 _LETTER = r"(?:[\w$]|[^\x00-\x9f\s\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff])"
-_NUMBER = rf"(?:0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?!{_LETTER})"
+_NUMBER = r"0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
 
 class Token(NamedTuple):
@@ -70,6 +70,7 @@ class LexicalRules:
         mark: An operator or a punctuation mark.
         parameter: A placeholder for a bound value, which a statement of a model cannot have.
         quotes: Characters that open a string or a quoted identifier.
+        number: A number, behind which no letter may follow.
     """
 
     comment: str
@@ -78,13 +79,14 @@ class LexicalRules:
     mark: str
     parameter: str
     quotes: str
+    number: str = _NUMBER
 
     def compile(self) -> re.Pattern[str]:
         """Return one expression that matches any token, in a group named after its kind."""
         return re.compile(
             rf"(?P<blank>[ \t\n\f\r]+|{self.comment})"
             rf"|(?P<string>{self.string})|(?P<quoted>{self.quoted})"
-            rf"|(?P<number>{_NUMBER})|(?P<parameter>{self.parameter})"
+            rf"|(?P<number>(?:{self.number})(?!{_LETTER}))|(?P<parameter>{self.parameter})"
             rf"|(?P<word>(?![\d$]){_LETTER}+)|(?P<mark>{self.mark})",
             re.DOTALL,
         )

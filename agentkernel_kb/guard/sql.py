@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError, KnowledgeGuardError
 from agentkernel_kb.guard.dialects import GuardDialect
+from agentkernel_kb.guard.duckdb import DUCKDB
 from agentkernel_kb.guard.lexer import Token, deepest_bracket
 from agentkernel_kb.guard.postgres import POSTGRES
 from agentkernel_kb.guard.sqlite import SQLITE
@@ -38,7 +39,7 @@ _CACHED_VERDICTS = 512
 # An engine ends the text at the first, and cannot be sent the second.
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
-_DIALECTS = {dialect.name: dialect for dialect in (POSTGRES, SQLITE, TRINO)}
+_DIALECTS = {dialect.name: dialect for dialect in (DUCKDB, POSTGRES, SQLITE, TRINO)}
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,9 @@ class ReadStatement:
     Attributes:
         has_limit: The outermost query has a LIMIT of its own.
         limit: That limit where it is a plain number.
-        tables: Names of the tables and views that it reads itself, in lower case and without their schema. Table functions
-            and the names of common table expressions are not among them.
+        tables: Names of the tables and views that it reads itself, in lower case; in DuckDB and SQLite with their schema if it
+            is not the default one, elsewhere without. Table functions that describe tables are among them, others and the names
+            of common table expressions are not.
     """
 
     has_limit: bool = False
@@ -133,10 +135,11 @@ def _prove(statement: str, rules: GuardDialect, allowed: frozenset[tuple[str, ..
         )
     lexed = rules.lexer.read(statement)
     tokens = _only_statement(lexed.tokens)
-    if own_check := rules.statements.get(tokens[0].keyword):
-        if refused := own_check(tokens):
-            raise _refused(refused[0], refused[1])
-        return ReadStatement()
+    if (own_check := rules.statements.get(tokens[0].keyword)) and not _introduces_query(tokens, rules):
+        found = own_check(tokens)
+        if isinstance(found, tuple):
+            raise _refused(found[0], found[1])
+        return ReadStatement(tables=found or frozenset())
     query = _unwrapped(tokens, rules)
     _check_words(query, rules)
     _check_root(query, rules)
@@ -145,12 +148,23 @@ def _prove(statement: str, rules: GuardDialect, allowed: frozenset[tuple[str, ..
     if refused := rules.lexical_check(query):
         raise _refused(refused[0], refused[1])
     aliases = _check_functions(query, rules, allowed)
-    tree = _parse(" " * query[0].start + lexed.text[query[0].start : query[-1].end], query, rules)
+    tree = _parse(_text_for_parser(lexed.text, query, rules), query, rules)
     check_tree(tree, rules, allowed)
     _check_aliases(aliases, tree, rules)
     if len(query) < len(tokens):  # The rows of an explanation are not those of the query.
-        return ReadStatement(tables=names_of_tables(tree))
-    return ReadStatement(*outer_limit(tree), names_of_tables(tree))
+        return ReadStatement(tables=names_of_tables(tree, rules))
+    return ReadStatement(*outer_limit(tree), names_of_tables(tree, rules))
+
+
+def _text_for_parser(text: str, query: Sequence[Token], rules: GuardDialect) -> str:
+    """Return the text in which everything but the query is blank, and so is what the parser need not and cannot know."""
+    pieces = [" " * query[0].start]
+    position = query[0].start
+    for token in query:
+        if token.kind == "mark" and token.text in rules.unparsed_operators:
+            pieces += [text[position : token.start], "-".ljust(len(token.text))]
+            position = token.end
+    return "".join(pieces) + text[position : query[-1].end]
 
 
 def _refused(reason: str, token: Token) -> KnowledgeGuardError:
@@ -165,6 +179,14 @@ def _only_statement(tokens: Sequence[Token]) -> tuple[Token, ...]:
     if not end:
         raise KnowledgeGuardError("The statement is empty")
     return tuple(tokens[:end])
+
+
+def _introduces_query(tokens: tuple[Token, ...], rules: GuardDialect) -> bool:
+    """Tell whether the first word, alone, only stands in front of a query."""
+    following = tokens[1:2]
+    return (tokens[0].keyword,) in rules.explain and any(
+        token.keyword in rules.roots or token.text == "(" for token in following
+    )
 
 
 def _unwrapped(tokens: tuple[Token, ...], rules: GuardDialect) -> tuple[Token, ...]:
@@ -224,7 +246,8 @@ def _check_functions(tokens: Sequence[Token], rules: GuardDialect, allowed: froz
         parts = _qualified_name(tokens, index, rules)
         if token.keyword in rules.before_bracket and len(parts) == 1:
             continue
-        if (parts[-1] in rules.callable_names and parts[:-1] in rules.function_schemas | {()}) or parts in allowed:
+        is_plain = rules.chained_calls or parts[:-1] in rules.function_schemas | {()}
+        if (parts[-1] in rules.callable_names and is_plain) or parts in allowed:
             continue
         if index and (tokens[index - 1].keyword in _BEFORE_ALIAS or tokens[index - 1].text == ")"):
             undecided.append(token)
@@ -258,11 +281,13 @@ def _names_columns_of_cte(tokens: Sequence[Token], index: int) -> bool:
     while index < len(tokens) and (tokens[index].name or tokens[index].text == ","):
         index += 1
     words = [token.keyword or token.text for token in tokens[index : index + 7]]
+    if words[:4] == [")", "USING", "KEY", "("]:
+        return _names_columns_of_cte(tokens, index + 4)
     for opening in _BEFORE_CTE:
         if words[: len(opening)] == opening:
             # Columns with their types stand in such brackets after a function; none is called like this.
             rest = words[len(opening) :]
-            return rest[:1] in (["SELECT"], ["WITH"], ["TABLE"], ["("]) or rest[:2] == ["VALUES", "("]
+            return rest[:1] in (["SELECT"], ["WITH"], ["TABLE"], ["FROM"], ["("]) or rest[:2] == ["VALUES", "("]
     return False
 
 

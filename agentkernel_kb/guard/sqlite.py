@@ -111,4 +111,5 @@ SQLITE = GuardDialect(
     table_prefixes=("pragma_",),
     statements={"PRAGMA": _check_pragma},
     function_schemas=frozenset({("main",), ("temp",)}),
+    default_schemas=frozenset({("main",), ("temp",)}),
 )

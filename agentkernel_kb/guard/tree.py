@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _CLAUSES = frozenset(
     [
         "Alias",
+        "AtTimeZone",
         "CTE",
         "ColumnDef",
         "Cube",
@@ -40,12 +41,15 @@ _CLAUSES = frozenset(
         "LimitOptions",
         "MatchRecognize",
         "MatchRecognizeMeasure",
+        "National",
+        "ObjectIdentifier",
         "Offset",
         "OnCondition",
         "Order",
         "Ordered",
         "OverflowTruncateBehavior",
         "Rollup",
+        "Slice",
         "Star",
         "Table",
         "TableAlias",
@@ -57,6 +61,7 @@ _CLAUSES = frozenset(
         "Where",
         "WindowSpec",
         "With",
+        "WithinGroup",
     ]
 )
 _CLAUSE_PREFIXES = ("JSONPath",)
@@ -76,12 +81,13 @@ def check_tree(tree: Expr, rules: GuardDialect, allowed: frozenset[tuple[str, ..
     """
     from sqlglot import exp
 
-    if not isinstance(tree, exp.Query | exp.Values):
+    if not (isinstance(tree, exp.Query | exp.Values) or type(tree).__name__.upper() in rules.roots):
         raise _refused("This is not a query", tree)
     functions = rules.callable_names | {parts[-1] for parts in allowed}
+    clauses = _CLAUSES | rules.clauses
     for node in tree.walk():
         kind = type(node).__name__
-        if not (isinstance(node, exp.Query | exp.Condition) or kind in _CLAUSES or kind.startswith(_CLAUSE_PREFIXES)):
+        if not (isinstance(node, exp.Query | exp.Condition) or kind in clauses or kind.startswith(_CLAUSE_PREFIXES)):
             raise _refused(f"{kind.upper()} is not part of a read", node)
         if isinstance(node, exp.Table):
             _check_table(node, tuple(part.name.lower() for part in node.parts), rules, allowed)
@@ -128,10 +134,43 @@ def outer_limit(tree: Expr) -> tuple[bool, int | None]:
     return True, int(number.name) if is_plain else None
 
 
-def names_of_tables(tree: Expr) -> frozenset[str]:
+def names_of_tables(tree: Expr, rules: GuardDialect) -> frozenset[str]:
     """Return the names of the tables that the tree reads, in lower case, without those of common table expressions."""
     from sqlglot import exp
 
-    names = {table.name.lower() for table in tree.find_all(exp.Table)}
-    names |= {field.name.lower() for found in tree.find_all(exp.In) if (field := found.args.get("field")) is not None}
-    return frozenset(names - {cte.alias.lower() for cte in tree.find_all(exp.CTE)} - {""})
+    names: set[str] = set()
+    for table in tree.find_all(exp.Table):
+        if isinstance(table.this, exp.Anonymous):
+            names |= {table.this.name.lower()} & rules.catalogue_functions
+        elif isinstance(table.this, exp.Identifier):
+            parts = tuple(part.name.lower() for part in table.parts)
+            if len(parts) > 1 or not _is_common_table(table, parts[0]):
+                names.add(_known_as(parts, rules))
+    for found in tree.find_all(exp.In):
+        if (field := found.args.get("field")) is not None and not _is_common_table(found, field.name.lower()):
+            names.add(field.name.lower())
+    return frozenset(names - {""})
+
+
+def _known_as(parts: tuple[str, ...], rules: GuardDialect) -> str:
+    if not rules.default_schemas or parts[:-1] in rules.default_schemas | {()}:
+        return parts[-1]
+    return ".".join(parts)
+
+
+def _is_common_table(node: Expr, name: str) -> bool:
+    """Tell whether `name`, where `node` stands, is a common table expression and hides a table of that name."""
+    from sqlglot import exp
+
+    child, parent = node, node.parent
+    while parent is not None:
+        clause = parent.args.get("with_")
+        if isinstance(parent, exp.With):  # Inside one of the expressions: it sees those before it, and itself in a recursion.
+            own = next(index for index, cte in enumerate(parent.expressions) if cte is child)
+            visible = parent.expressions[: own + bool(parent.args.get("recursive"))]
+        else:
+            visible = clause.expressions if isinstance(clause, exp.With) and clause is not child else []
+        if any(cte.alias.lower() == name for cte in visible):
+            return True
+        child, parent = parent, parent.parent
+    return False
