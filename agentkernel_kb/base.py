@@ -45,10 +45,10 @@ class KnowledgeBase(ABC):
 
     def __init__(self, capabilities: KnowledgeCapabilities, name: str | None = None) -> None:
         self._given_name = name or ""
-        self.validate_capabilities(capabilities, self._subject())
+        self.validate_capabilities(capabilities, self._kb_subject())
         self.capabilities = capabilities
         self._dynamic_schema: dict[str, Any] = {}
-        self._schema_added = False
+        self._kb_schema_added = False
         self._kb_worker_pool: WorkerPool | None = None
 
     # What every backend implements.
@@ -79,7 +79,7 @@ class KnowledgeBase(ABC):
         Raises:
             KnowledgeCapabilityError: Search is not declared.
         """
-        raise KnowledgeCapabilityError(self._subject(), "search")
+        raise KnowledgeCapabilityError(self._kb_subject(), "search")
 
     def query(self, statement: str, limit: int = 3, **kwargs: Any) -> list[Record]:
         """Return what a reading statement in the declared query language selects.
@@ -94,7 +94,7 @@ class KnowledgeBase(ABC):
             KnowledgeGuardError: The statement is not provably a read.
             KnowledgeQueryError: The store rejected the statement.
         """
-        raise KnowledgeCapabilityError(self._subject(), "query")
+        raise KnowledgeCapabilityError(self._kb_subject(), "query")
 
     def fetch(self, ids: Sequence[str], **kwargs: Any) -> list[Record]:
         """Return the records with these ids, in the order asked for; unknown ids are left out.
@@ -102,7 +102,7 @@ class KnowledgeBase(ABC):
         Raises:
             KnowledgeCapabilityError: Fetch is not declared.
         """
-        raise KnowledgeCapabilityError(self._subject(), "fetch")
+        raise KnowledgeCapabilityError(self._kb_subject(), "fetch")
 
     def browse(self, path: str = "", limit: int = 50, **kwargs: Any) -> list[Record]:
         """Return what stands at `path` of the backend's namespace, `""` being its root.
@@ -110,7 +110,7 @@ class KnowledgeBase(ABC):
         Raises:
             KnowledgeCapabilityError: Browse is not declared.
         """
-        raise KnowledgeCapabilityError(self._subject(), "browse")
+        raise KnowledgeCapabilityError(self._kb_subject(), "browse")
 
     def write(self, records: Iterable[Record], **kwargs: Any) -> None:
         """Store records.
@@ -118,7 +118,7 @@ class KnowledgeBase(ABC):
         Raises:
             KnowledgeCapabilityError: The backend is not writable.
         """
-        raise KnowledgeCapabilityError(self._subject(), "write")
+        raise KnowledgeCapabilityError(self._kb_subject(), "write")
 
     def add(self, records: Iterable[Record], **kwargs: Any) -> list[str]:
         """Store records and return the ids of what was written, or `[]` where the store has none to report.
@@ -132,28 +132,28 @@ class KnowledgeBase(ABC):
 
     async def asearch(self, query: str, limit: int = 3, **kwargs: Any) -> list[Record]:
         """`search` without blocking the event loop."""
-        return await self._in_worker(self.search, query, limit, **kwargs)
+        return await self._kb_in_worker(self.search, query, limit, **kwargs)
 
     async def aquery(self, statement: str, limit: int = 3, **kwargs: Any) -> list[Record]:
         """`query` without blocking the event loop."""
-        return await self._in_worker(self.query, statement, limit, **kwargs)
+        return await self._kb_in_worker(self.query, statement, limit, **kwargs)
 
     async def afetch(self, ids: Sequence[str], **kwargs: Any) -> list[Record]:
         """`fetch` without blocking the event loop."""
-        return await self._in_worker(self.fetch, ids, **kwargs)
+        return await self._kb_in_worker(self.fetch, ids, **kwargs)
 
     async def abrowse(self, path: str = "", limit: int = 50, **kwargs: Any) -> list[Record]:
         """`browse` without blocking the event loop."""
-        return await self._in_worker(self.browse, path, limit, **kwargs)
+        return await self._kb_in_worker(self.browse, path, limit, **kwargs)
 
     async def awrite(self, records: Iterable[Record], **kwargs: Any) -> None:
         """`write` without blocking the event loop."""
-        await self._in_worker(self.write, records, **kwargs)
+        await self._kb_in_worker(self.write, records, **kwargs)
 
     async def aadd(self, records: Iterable[Record], **kwargs: Any) -> list[str]:
         """`add` without blocking the event loop; an overridden `awrite` is used where `add` itself is not overridden."""
-        if self.overrides("add") or not self.overrides("awrite"):
-            return await self._in_worker(self.add, records, **kwargs)
+        if overrides(self, "add") or not overrides(self, "awrite"):
+            return await self._kb_in_worker(self.add, records, **kwargs)
         await self.awrite(records, **kwargs)
         return []
 
@@ -184,6 +184,10 @@ class KnowledgeBase(ABC):
     def close(self) -> None:  # noqa: B027 - most backends have nothing to release
         """Release what `connect` opened. May be called twice."""
 
+    async def aclose(self) -> None:
+        """`close` without blocking the event loop."""
+        await self._kb_in_worker(self.close)
+
     def _derived_schema(self) -> Mapping[str, Any]:
         """Return what the backend can say about itself. Declare `derives_schema` alongside."""
         return {}
@@ -201,9 +205,9 @@ class KnowledgeBase(ABC):
         """
         supplied: object = config
         if not isinstance(supplied, Mapping):
-            raise AKConfigError(f"add_schema of '{self._subject()}' takes a mapping, not {type(supplied).__name__}.")
+            raise AKConfigError(f"add_schema of '{self._kb_subject()}' takes a mapping, not {type(supplied).__name__}.")
         self._dynamic_schema.update(config)
-        self._schema_added = True
+        self._kb_schema_added = True
         return self
 
     def schema(self) -> dict[str, Any]:
@@ -212,14 +216,14 @@ class KnowledgeBase(ABC):
         Raises:
             ValueError: There is nothing to tell: no `add_schema()` call, and the backend does not derive its own.
         """
-        if not (self._schema_added or self.capabilities.derives_schema):
+        if not (self._kb_schema_added or self.capabilities.derives_schema):
             raise AKConfigError(
-                f"Backend '{self._subject()}' has no schema: call add_schema({{...}}), "
+                f"Backend '{self._kb_subject()}' has no schema: call add_schema({{...}}), "
                 "or declare derives_schema=True and override _derived_schema()."
             )
         schema = {"backend": self.backend_name, **dict(self._derived_schema()), **self._dynamic_schema}
         if self.capabilities.query:
-            schema["guarded"] = self.overrides("check_read")
+            schema["guarded"] = overrides(self, "check_read")
         schema.pop("capabilities", None)  # So that it stands last even where a key of that name was added.
         schema["capabilities"] = self.capabilities.model_dump()
         return schema
@@ -250,30 +254,34 @@ class KnowledgeBase(ABC):
                 f"Backend '{subject}' declares query_language={capabilities.query_language!r}, which requires query=True."
             )
 
-    def overrides(self, member: str) -> bool:
-        """Tell whether this backend has its own `member` in place of the contract's default."""
-        own = getattr(getattr(self, member), "__func__", None)
-        return own is not getattr(KnowledgeBase, member)
-
-    @property
-    def worker_pool(self) -> WorkerPool:
-        """The threads in which this backend's blocking operations run; made on first use."""
+    def _kb_workers(self) -> WorkerPool:
         if self._kb_worker_pool is None:
             with _POOL_LOCK:
                 if self._kb_worker_pool is None:
-                    pool = WorkerPool(self.max_workers, f"kb-{self._subject()}")
-                    weakref.finalize(self, pool.shutdown)
+                    pool = WorkerPool(self.max_workers, f"kb-{self._kb_subject()}")
+                    weakref.finalize(self, pool.release)
                     self._kb_worker_pool = pool
         return self._kb_worker_pool
 
-    async def _in_worker(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    async def _kb_in_worker(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         import asyncio  # Half of the contract's import time, and of no use to who calls the plain operations.
 
-        return await asyncio.wrap_future(self.worker_pool.submit(function, *args, **kwargs))
+        return await asyncio.wrap_future(self._kb_workers().submit(function, *args, **kwargs))
 
-    def _subject(self) -> str:
+    def _kb_subject(self) -> str:
         """Name the backend even while it is half constructed, when its `backend_name` may not be readable yet."""
         try:
             return self.backend_name or self._given_name or type(self).__name__
         except AttributeError:
             return self._given_name or type(self).__name__
+
+
+def overrides(backend: KnowledgeBase, member: str) -> bool:
+    """Tell whether a backend has its own `member` in place of the contract's default."""
+    own = getattr(getattr(backend, member), "__func__", None)
+    return own is not getattr(KnowledgeBase, member)
+
+
+def worker_pool(backend: KnowledgeBase) -> WorkerPool:
+    """Return the threads in which a backend's blocking operations run; made on first use, released when it is collected."""
+    return backend._kb_workers()  # pyright: ignore[reportPrivateUsage] - a function here leaves the name to subclasses

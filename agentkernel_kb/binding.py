@@ -9,11 +9,9 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar, cast
 
 from agentkernel_kb.errors import AKConfigError
-from agentkernel_kb.model import ToolDescription, describe
-from agentkernel_kb.render import one_line
+from agentkernel_kb.model import ToolDescription, argument_fault, describe
 
 _Errors = tuple[type[Exception], ...]
-_MAX_SHOWN = 60
 
 
 class Named(Protocol):
@@ -133,7 +131,7 @@ def answer(description: ToolDescription, arguments: Mapping[str, Any], *, passin
         arguments: What the model sent, by name.
         passing: Exceptions by which the framework steers, which a wrapper around a tool may raise; no other gets through.
     """
-    fault = argument_fault(description, arguments)
+    fault = _fault(description, arguments)
     if fault is not None:
         return fault
     try:
@@ -146,7 +144,7 @@ def answer(description: ToolDescription, arguments: Mapping[str, Any], *, passin
 
 async def aanswer(description: ToolDescription, arguments: Mapping[str, Any], *, passing: _Errors = ()) -> str:
     """`answer` without blocking the event loop. A cancellation goes through."""
-    fault = argument_fault(description, arguments)
+    fault = _fault(description, arguments)
     if fault is not None:
         return fault
     try:
@@ -157,28 +155,9 @@ async def aanswer(description: ToolDescription, arguments: Mapping[str, Any], *,
         return _failed(description, error)
 
 
-def argument_fault(description: ToolDescription, arguments: Mapping[str, Any]) -> str | None:
-    """Say which arguments are unknown or missing, or return `None`. Their values are the tool's own business."""
-    known: Mapping[str, Any] = description.parameters["properties"]
-    unknown = [_shown(name) for name in arguments if name not in known]
-    missing = [name for name in description.parameters.get("required", ()) if name not in arguments]
-    if not unknown and not missing:
-        return None
-    faults = [f"has no argument {', '.join(unknown)}"] if unknown else []
-    faults += [f"needs {', '.join(missing)}"] if missing else []
-    return f"{description.name} {' and '.join(faults)}. {arguments_of(description)}"
-
-
-def arguments_of(description: ToolDescription) -> str:
-    """Return a sentence that lists the arguments of a tool, for a message."""
-    required = description.parameters.get("required", ())
-    names = [name if name in required else f"{name} (optional)" for name in description.parameters["properties"]]
-    return f"Its arguments: {', '.join(names)}." if names else "It takes no arguments."
-
-
-def _shown(name: str) -> str:
-    text = one_line(name)
-    return repr(text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…")
+def _fault(description: ToolDescription, arguments: Mapping[str, Any]) -> str | None:
+    """Say what is wrong with the arguments for a wrapper around a tool; a router's own tool says so itself, and tells of it."""
+    return None if describe(description.call) is description else argument_fault(description, arguments)
 
 
 def _failed(description: ToolDescription, error: Exception) -> str:

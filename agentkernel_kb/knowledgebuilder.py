@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
+from inspect import iscoroutinefunction as is_coroutine_function
 from types import TracebackType
 from typing import Any, Self, cast
 
-from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.base import KnowledgeBase, worker_pool
 from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.model import KnowledgeCapabilities, ToolDescription
 from agentkernel_kb.render import one_line
@@ -19,7 +20,7 @@ from agentkernel_kb.router.limits import Limits
 from agentkernel_kb.router.overview import Overview
 from agentkernel_kb.router.plan import Planner, Registered, register
 from agentkernel_kb.router.semantic_map import SemanticMap
-from agentkernel_kb.router.tools import emitted, make_tool
+from agentkernel_kb.router.tools import Serve, ServeAsync, emitted, make_tool
 
 _LOG = logging.getLogger("agentkernel_kb.router")
 _RESERVED_NAMES = ("*",)
@@ -32,13 +33,14 @@ class KnowledgeBuilder:
     """Composes knowledge bases into one set of tools for an agent.
 
     It never connects anything: backends do that themselves. It closes them, though: use it as a context manager, plain or
-    async, or call `close()` or `aclose()`.
+    async, or call `close()` or `aclose()`. Backends that several builders share are closed by the first that is closed.
 
     Args:
         backends: The knowledge bases, each under a name of its own.
         semantic_map: Placeholders such as `<CLIENTS>` and what they stand for in this environment.
         limits: Bounds of every call: rows, characters, seconds.
-        on_event: Called with a `ToolEvent` after each call. What it raises is logged and goes no further.
+        on_event: Called with a `ToolEvent` after each call, in the thread or on the event loop of that call: keep it quick.
+            What it raises is logged and goes no further.
 
     Raises:
         AKConfigError: A backend is no `KnowledgeBase`, two share a name, the map is faulty, or another argument is of the wrong
@@ -56,8 +58,8 @@ class KnowledgeBuilder:
         self._registered = _registered(backends)
         self._map = semantic_map if isinstance(semantic_map, SemanticMap) else SemanticMap(semantic_map)
         self._limits = _checked_limits(limits)
-        if on_event is not None and not callable(on_event):
-            raise AKConfigError(f"on_event must be a callable that takes a ToolEvent, not {type(on_event).__name__}.")
+        if on_event is not None and (not callable(on_event) or is_coroutine_function(on_event)):
+            raise AKConfigError("on_event must be a plain callable that takes a ToolEvent: nobody awaits a coroutine there.")
         self._caller = Caller(Planner(self._registered, self._map, self._limits), self._limits, on_event)
         self._overview = Overview(list(self._registered.values()), self._caller)
 
@@ -93,25 +95,29 @@ class KnowledgeBuilder:
             writable: The agent gets `write_kb`, as of `build(writable=…)`.
         """
         tools = [spec.name for spec, _ in emitted(self._capabilities(), writable=writable)]
-        return instructions.compose(list(self._registered.values()), tools, list(self._map), max_tokens)
+        return instructions.compose(list(self._registered.values()), tools, list(self._map), max_tokens, self._limits.seconds)
 
     def close(self) -> None:
         """Close every backend. May be called twice; a backend that fails to close is logged and the others are closed."""
-        if self._caller.closed:
-            return
-        self._caller.closed = True
-        for each in self._registered.values():
-            try:
-                each.backend.close()
-            except Exception as error:  # noqa: BLE001 - one backend's fault must not keep the others open
-                _LOG.warning("closing '%s' failed: %s", each.name, type(error).__name__)
-            each.backend.worker_pool.shutdown()
+        if not self._caller.closed:
+            self._caller.closed = True
+            for each in self._registered.values():
+                try:
+                    each.backend.close()
+                except Exception as error:  # noqa: BLE001 - one backend's fault must not keep the others open
+                    _log_close(each.name, error)
+                worker_pool(each.backend).release()
 
     async def aclose(self) -> None:
         """Close every backend without blocking the event loop."""
-        import asyncio
-
-        await asyncio.get_running_loop().run_in_executor(None, self.close)
+        if not self._caller.closed:
+            self._caller.closed = True
+            for each in self._registered.values():
+                try:
+                    await each.backend.aclose()
+                except Exception as error:  # noqa: BLE001 - one backend's fault must not keep the others open
+                    _log_close(each.name, error)
+                worker_pool(each.backend).release()
 
     def __enter__(self) -> Self:
         return self
@@ -135,10 +141,18 @@ class KnowledgeBuilder:
 
     def _descriptions(self, writable: bool) -> list[ToolDescription]:
         return [
-            make_tool(spec, names, partial(server.call, offers_write=writable), partial(server.acall, offers_write=writable))
+            make_tool(spec, names, self._overview.call, self._overview.acall)
+            if spec.asks_all
+            else make_tool(spec, names, *self._served(writable))
             for spec, names in emitted(self._capabilities(), writable=writable)
-            for server in [self._overview if spec.asks_all else self._caller]
         ]
+
+    def _served(self, writable: bool) -> tuple[Serve, ServeAsync]:
+        return partial(self._caller.call, offers_write=writable), partial(self._caller.acall, offers_write=writable)
+
+
+def _log_close(name: str, error: Exception) -> None:
+    _LOG.warning("closing '%s' failed: %s", name, type(error).__name__)
 
 
 def _registered(backends: Iterable[KnowledgeBase]) -> dict[str, Registered]:

@@ -6,6 +6,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypedDict
 
+from agentkernel_kb.errors import AKConfigError
+
+_MAX_SHOWN = 60
+
 Record = Mapping[str, Any]
 """A plain mapping `{"text": str, "metadata": {...}}`. `KnowledgeRecord` documents it; nothing validates it at run time."""
 
@@ -14,7 +18,7 @@ Operation = Literal["search", "query", "fetch", "browse", "write"]
 
 
 class KnowledgeMetadata(TypedDict, total=False):
-    """The conventional keys of a record's metadata; others are allowed."""
+    """The conventional keys of a record's metadata. A `Record` may have others."""
 
     id: str
     source: str
@@ -49,7 +53,7 @@ class KnowledgeCapabilities:
         derives_schema: `schema()` describes itself without `add_schema()`.
 
     Raises:
-        ValueError: A field has a value of the wrong type. Whether the fields agree is checked by
+        AKConfigError: A field has a value of the wrong type. Whether the fields agree is checked by
             `KnowledgeBase.validate_capabilities`.
     """
 
@@ -65,17 +69,17 @@ class KnowledgeCapabilities:
 
     def __post_init__(self) -> None:
         if not isinstance(self.kinds, list | tuple) or not all(isinstance(kind, str) for kind in self.kinds):
-            raise ValueError(f"KnowledgeCapabilities.kinds must be a list of strings, not {self.kinds!r}.")
+            raise AKConfigError(f"KnowledgeCapabilities.kinds must be a list of strings, not {self.kinds!r}.")
         object.__setattr__(self, "kinds", list(self.kinds))
         for name in ("search", "query", "fetch", "browse", "writable", "derives_schema"):
             if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"KnowledgeCapabilities.{name} must be True or False, not {getattr(self, name)!r}.")
+                raise AKConfigError(f"KnowledgeCapabilities.{name} must be True or False, not {getattr(self, name)!r}.")
         if self.search_mode not in (None, "semantic", "lexical"):
-            raise ValueError(
+            raise AKConfigError(
                 f"KnowledgeCapabilities.search_mode must be 'semantic', 'lexical' or None, not {self.search_mode!r}."
             )
         if self.query_language is not None and not isinstance(self.query_language, str):
-            raise ValueError(f"KnowledgeCapabilities.query_language must be a string or None, not {self.query_language!r}.")
+            raise AKConfigError(f"KnowledgeCapabilities.query_language must be a string or None, not {self.query_language!r}.")
 
     def model_dump(self) -> dict[str, Any]:
         """Return the declaration as a new mapping of plain values."""
@@ -128,3 +132,22 @@ def describe(tool: Callable[..., Any]) -> ToolDescription | None:
     """Return the description that a router's tool carries, or `None` for any other callable."""
     description = getattr(tool, "tool_description", None)
     return description if isinstance(description, ToolDescription) else None
+
+
+def argument_fault(description: ToolDescription, arguments: Mapping[str, Any]) -> str | None:
+    """Say which arguments a tool does not have and which it misses, or return `None`. Their values are the tool's business."""
+    known: Mapping[str, Any] = description.parameters["properties"]
+    unknown = [repr(name[:_MAX_SHOWN]) for name in arguments if name not in known]
+    missing = [name for name in description.parameters["required"] if name not in arguments]
+    if not unknown and not missing:
+        return None
+    faults = [f"has no argument {', '.join(unknown)}"] if unknown else []
+    faults += [f"needs {', '.join(missing)}"] if missing else []
+    return f"{description.name} {' and '.join(faults)}. {arguments_of(description)}"
+
+
+def arguments_of(description: ToolDescription) -> str:
+    """Return a sentence that lists the arguments of a tool, for a message."""
+    required: list[str] = description.parameters["required"]
+    names = [name if name in required else f"{name} (optional)" for name in description.parameters["properties"]]
+    return f"Its arguments: {', '.join(names)}." if names else "It takes no arguments."

@@ -264,13 +264,18 @@ def table(rows: Iterable[Mapping[str, Any]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _cell(value: object) -> str:
+def cell_text(value: object) -> str:
+    """Return one value of a row as text on one line: NULL for none, a vector by its length, at most 4,000 characters of it."""
     if value is None:
         return "NULL"
     text = _without_vector(value) if isinstance(value, str) else to_text(value)
     if len(text) > MAX_CELL_CHARS:
         text = f"{text[:MAX_CELL_CHARS]}… ({len(text):,} characters)"
-    return one_line(text).replace("|", "\\|")
+    return one_line(text)
+
+
+def _cell(value: object) -> str:
+    return cell_text(value).replace("|", "\\|")
 
 
 def _without_vector(text: str) -> str:

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from agentkernel_kb.errors import KnowledgeBackendError, KnowledgeStateError
+from agentkernel_kb.errors import KnowledgeBackendError
 
 T = TypeVar("T")
 _Job = Callable[[], None]
@@ -28,14 +28,21 @@ class _Crew:
         self.jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self.threads = 0
         self.idle = 0
-        self.dismissed = False
 
-    def work(self) -> None:
-        while (job := self.jobs.get()) is not None:
+    def work(self, jobs: SimpleQueue[_Job | None]) -> None:
+        while (job := jobs.get()) is not None:
             job()
             del job  # An idle worker keeps nobody's arguments alive.
             with self.lock:
-                self.idle += 1
+                if jobs is self.jobs:
+                    self.idle += 1
+
+    def dismiss(self) -> None:
+        """Let the threads end once they have done what is queued; what comes later starts others."""
+        with self.lock:
+            for _ in range(self.threads):
+                self.jobs.put(None)
+            self.jobs, self.threads, self.idle = SimpleQueue(), 0, 0
 
 
 class WorkerPool:
@@ -49,7 +56,6 @@ class WorkerPool:
     def __init__(self, max_workers: int, name: str) -> None:
         self._max_workers = max_workers
         self._name = name
-        self._closed = False
         # By process, because neither threads nor a lock that one of them held survive a fork.
         self._crews: dict[int, _Crew] = {}
 
@@ -60,7 +66,7 @@ class WorkerPool:
             The future of its result; cancelling it while it waits in the queue means that it never runs.
 
         Raises:
-            KnowledgeStateError: The pool is closed.
+            KnowledgeBackendError: There is no thread, and the system gives none. The function will not run.
         """
         future: Future[T] = Future()
         context = contextvars.copy_context()
@@ -84,24 +90,25 @@ class WorkerPool:
 
     def _enqueue(self, crew: _Crew, job: _Job) -> None:
         with crew.lock:
-            if self._closed:
-                raise KnowledgeStateError(f"{self._name} is closed.")
-            crew.jobs.put(job)
             if crew.idle:
                 crew.idle -= 1
             elif crew.threads < self._max_workers:
-                crew.threads += 1
-                threading.Thread(target=crew.work, name=f"{self._name}-{crew.threads}", daemon=True).start()
+                self._start_thread(crew)
+            crew.jobs.put(job)
 
-    def shutdown(self) -> None:
-        """End the idle threads and refuse further calls; what runs is left to finish. May be called twice."""
-        crew = self._crew()
-        with crew.lock:
-            self._closed = True
-            if not crew.dismissed:
-                crew.dismissed = True
-                for _ in range(crew.threads):
-                    crew.jobs.put(None)
+    def _start_thread(self, crew: _Crew) -> None:
+        name = f"{self._name}-{crew.threads + 1}"
+        try:
+            threading.Thread(target=crew.work, args=(crew.jobs,), name=name, daemon=True).start()
+        except RuntimeError as error:  # The system's limit; those that run will do.
+            if not crew.threads:
+                raise KnowledgeBackendError(f"no thread can be started for {self._name}") from error
+        else:
+            crew.threads += 1
+
+    def release(self) -> None:
+        """End the threads once they have done what they have; a later call starts others. May be called at any time."""
+        self._crew().dismiss()
 
 
 def _as_exception(error: BaseException) -> BaseException:

@@ -187,7 +187,7 @@ class Server:
         """
         pool = WorkerPool(1, f"kb-{subject}-connect")
         future = pool.submit(self._client)
-        pool.shutdown()
+        pool.release()
         try:
             with translated(subject, self.place, "connect"):
                 client = future.result(CONNECT_SECONDS)

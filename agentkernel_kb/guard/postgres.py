@@ -121,7 +121,9 @@ def _sources(tree: Expr) -> tuple[set[str], dict[str, set[str]]]:
         if is_table or isinstance(source, exp.Subquery | exp.Values) or isinstance(source.this, exp.Subquery):
             tables.add(name)
         else:
-            columns = alias.columns if isinstance(alias, exp.TableAlias) else []
+            columns = list(alias.columns) if isinstance(alias, exp.TableAlias) else []
+            # The parser keeps the name of the position that WITH ORDINALITY adds apart from the others.
+            columns += [unnest.args["offset"] for unnest in source.find_all(exp.Unnest) if unnest.args.get("offset")]
             functions.setdefault(name, set()).update(column.name.lower() for column in columns)
     return tables, functions
 
@@ -150,6 +152,8 @@ ILIKE IN INTERSECT JOIN LATERAL LIKE LIMIT MATERIALIZED NOT OFFSET ON ONLY OR OV
 SELECT SETS SOME SYMMETRIC SYSTEM THEN TO UNION USING VALUES WHEN WHERE ZONE
 """
 _TYPES = "BIT CHAR CHARACTER DEC DECIMAL FLOAT INTERVAL NCHAR NUMERIC TIME TIMESTAMP VARCHAR VARYING"
+
+_UNPARSED_OPERATORS = frozenset("@ @@@ &> &<| |&> -|- <<| |>> <^ >^ ?# ?- ?-| ?|| ~= ## @-@ <<= >>= <% %> <<% %>>".split())
 
 _EXPLAIN_OPTIONS = """
 ANALYZE BUFFERS COSTS FALSE FORMAT JSON MEMORY OFF ON SUMMARY TEXT TIMING TRUE VERBOSE WAL XML YAML
@@ -204,6 +208,7 @@ POSTGRES = GuardDialect(
     statements={"SHOW": _check_show},
     function_schemas=frozenset({("pg_catalog",)}),
     exact_quoted=True,
+    unparsed_operators=_UNPARSED_OPERATORS,
     lexical_check=_check_tokens,
     tree_check=_check_fields,
 )

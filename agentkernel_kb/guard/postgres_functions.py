@@ -5,6 +5,7 @@ Sources: chapter 9 of PostgreSQL's manual, and the manuals of `fuzzystrmatch`, `
 
 from __future__ import annotations
 
+_RESERVED = "all any row some"
 _CONDITIONS = "coalesce nullif greatest least num_nulls num_nonnulls grouping"
 _STRINGS = """
 ascii bit_length btrim casefold char_length character_length chr concat concat_ws convert convert_from convert_to decode encode
@@ -95,6 +96,7 @@ st_xmax st_xmin st_y st_ymax st_ymin st_z
 POSTGRES_FUNCTIONS = frozenset(
     " ".join(
         (
+            _RESERVED,
             _CONDITIONS,
             _STRINGS,
             _BYTES,

@@ -14,7 +14,9 @@ from agentkernel_kb.router.events import Outcome
 from agentkernel_kb.router.failures import broken_contract
 from agentkernel_kb.router.limits import Limits
 from agentkernel_kb.router.plan import Plan
-from agentkernel_kb.router.statement import outer_limit
+
+_RENDERED_ANSWERS = 4
+"""How many answers' worth of text is rendered at most: what a backend makes of its records may be shorter than their texts."""
 
 _BY_ROWS = {
     "query": "Aggregate, narrow or page through it with the statement for the rest.",
@@ -56,23 +58,18 @@ def records_answer(plan: Plan, returned: object, limits: Limits) -> Answer:
     records = _records(plan, returned, most)
     if not records:
         return Answer("\n".join(filter(None, (_nothing(plan), _missing(plan, records)))), "empty")
-    shown = [_clipped(record, limits.characters) for record in records[:most]]
-    page = _Page(plan, limits, shown, bounded_by)
-    page.learn(returned, len(records))
+    page = _Page(plan, limits, _shortened(records[:most], limits.characters), bounded_by)
+    page.learn(returned, len(records), min(len(records), most))
     return page.fit()
 
 
 def _most_rows(plan: Plan, cap: int) -> tuple[int, str]:
-    """Return how many rows to show, and what bounds them: `limit`, `rows` or the statement itself."""
+    """Return how many rows to show, and what bounds them: `limit`, the cap on `rows`, or the `statement` itself."""
     if plan.operation == "fetch":
         return cap, "rows"
-    if plan.operation == "query":
-        if "max_rows" in plan.way.options | plan.way.async_options:
-            return cap, "limit"  # The backend reads its own dialect: it bounds by the statement's limit, or else by `limit`.
-        own = outer_limit(plan.positional[0], plan.target.capabilities.query_language)
-        if own is not None:
-            return (own, "statement") if own <= cap else (cap, "rows")
-    return plan.limit, "rows" if plan.limit == cap else "limit"
+    if plan.operation == "query" and "max_rows" in plan.way.options | plan.way.async_options:
+        return cap, "limit"  # The backend reads its own dialect: it bounds by the statement's limit, or else by `limit`.
+    return plan.limit, plan.bounded_by
 
 
 def _records(plan: Plan, returned: object, most: int) -> Sequence[Record]:
@@ -90,12 +87,21 @@ def _records(plan: Plan, returned: object, most: int) -> Sequence[Record]:
     return cast("Sequence[Record]", records)
 
 
-def _clipped(record: Record, characters: int) -> Record:
-    """Keep a text that could not be shown whole from being rendered whole."""
-    text: object = record.get("text")
-    if isinstance(text, str) and len(text) > characters:
-        return {**record, "text": text[:characters]}
-    return record
+def _shortened(records: Sequence[Record], characters: int) -> list[Record]:
+    """Return records whose texts are text and no longer than an answer, and no more of them than could be shown.
+
+    What is rendered stays small, whatever the backend returned: rendering runs where the caller runs, perhaps an event loop.
+    """
+    shortened: list[Record] = []
+    room = _RENDERED_ANSWERS * characters
+    for record in records:
+        text: object = record.get("text")
+        shown = "" if text is None else (text if isinstance(text, str) else to_text(text))
+        shortened.append(record if shown is text and len(shown) <= characters else {**record, "text": shown[:characters]})
+        room -= min(len(shown), characters)
+        if room < 0:
+            break
+    return shortened
 
 
 def _nothing(plan: Plan) -> str:
@@ -103,11 +109,17 @@ def _nothing(plan: Plan) -> str:
 
 
 def _missing(plan: Plan, records: Sequence[Record]) -> str:
-    """Name the ids that were asked for and not found."""
+    """Say which of the ids that were asked for were not found.
+
+    A backend may understand an id in other spellings than the one it gives; then only how many were found is known.
+    """
     if plan.operation != "fetch" or len(records) >= len(plan.positional[0]):
         return ""
+    asked: list[str] = plan.positional[0]
     found = {str(metadata_of(record).get("id")) for record in records}
-    missing = [identity for identity in plan.positional[0] if identity not in found]
+    if not found <= set(asked):
+        return f"{len(records)} of the {len(asked)} ids were found in '{plan.target.name}'."
+    missing = [identity for identity in asked if identity not in found]
     more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
     return f"'{plan.target.name}' has no record with the id {', '.join(map(repr, missing[:10]))}{more}."
 
@@ -123,25 +135,33 @@ class _Page:
         self._bounded_by = bounded_by
         self._total: int | None = None
         self._may_be_more = False
+        self._bounded = len(records)
         self._missing = _missing(plan, records)
 
-    def learn(self, returned: object, count: int) -> None:
-        """Take over what the backend says of the rest, or what can be told from the number of records."""
-        if count > len(self._records):
+    def learn(self, returned: object, count: int, bounded: int) -> None:
+        """Take over what the backend says of the rest, or what can be told from the number of records.
+
+        Args:
+            returned: What the backend returned.
+            count: How many records that holds.
+            bounded: How many of them the bound on rows leaves.
+        """
+        self._bounded = bounded
+        if count > bounded:
             self._cut, self._total = True, count
         if isinstance(returned, RecordPage):
             self._cut = self._cut or returned.more
             self._total = returned.total if returned.total is not None else self._total
-            if returned.more and len(self._records) >= self._limits.rows:
+            if returned.more and bounded >= self._limits.rows:
                 self._bounded_by = "rows"
         elif self._plan.operation in ("query", "browse") and not self._cut:
-            self._may_be_more = self._bounded_by == "limit" and len(self._records) == self._plan.limit
+            self._may_be_more = self._bounded_by == "limit" and bounded == self._plan.limit
 
     def fit(self) -> Answer:
         """Render as many records as the characters allow."""
         characters = self._limits.characters
-        text = self._text(len(self._records))
-        if len(text) <= characters:
+        text = self._text(len(self._records)) if len(self._records) == self._bounded else ""
+        if text and len(text) <= characters:
             partial = self._cut or bool(self._missing)
             return Answer(text, "partial" if partial else "ok", len(self._records))
         count = _largest(len(self._records), lambda k: len(self._text(k)) <= characters)
@@ -154,8 +174,8 @@ class _Page:
 
     def _note(self, count: int) -> str:
         operation, noun = self._plan.operation, "rows" if self._plan.operation == "query" else "records"
-        if count < len(self._records):
-            total = self._counted(count, self._total or len(self._records))
+        if count < self._bounded:
+            total = self._counted(count, self._total or self._bounded)
             return f"Partial: {total} {noun}, cut at {self._limits.characters:,} characters. {_BY_CHARACTERS[operation]}"
         if self._cut:
             rest = self._more_by_limit() if self._bounded_by == "limit" else _BY_ROWS[operation]
@@ -168,7 +188,7 @@ class _Page:
         return f"{count} of {total:,}" if total is not None and total > count else f"{count} of more than {count}"
 
     def _more_by_limit(self) -> str:
-        wanted = self._total or 10 * max(self._plan.limit, len(self._records))
+        wanted = self._total or 10 * max(self._plan.limit, self._bounded)
         return f"More: limit={min(wanted, self._limits.rows)}."
 
     def _first_record_cut(self) -> str:
@@ -176,7 +196,7 @@ class _Page:
         note = f"Partial: one record, cut at {self._limits.characters:,} characters. The rest does not fit into one answer."
         note = f"{note}\n{self._missing}" if self._missing else note
         record = self._records[0]
-        text = to_text(record.get("text") or "")
+        text: str = record["text"]
 
         def render(size: int) -> str:
             return to_text(self._plan.target.backend.format_results([{**record, "text": text[:size] + "…"}]))

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast
 
+from agentkernel_kb.base import worker_pool
 from agentkernel_kb.errors import (
     KnowledgeBackendError,
     KnowledgeCapabilityError,
@@ -62,8 +64,11 @@ class Caller:
         try:
             plan = self._plan(request)
             answer = self._answer(plan, run(plan, self.limits.rows))
-        except BaseException as error:  # noqa: BLE001 - the tool boundary; what must go on is raised again inside
+        except BaseException as error:
             answer = self._failed(error, plan, offers_write)
+            if must_go_on(error):
+                self._observed(request, plan, answer, started)
+                raise
         return self._observed(request, plan, answer, started)
 
     async def acall(self, request: Request, *, offers_write: bool = True) -> str:
@@ -73,8 +78,11 @@ class Caller:
         try:
             plan = self._plan(request)
             answer = self._answer(plan, await arun(plan, self.limits.rows))
-        except BaseException as error:  # noqa: BLE001 - the tool boundary; what must go on is raised again inside
+        except BaseException as error:
             answer = self._failed(error, plan, offers_write)
+            if must_go_on(error):
+                self._observed(request, plan, answer, started)
+                raise
         return self._observed(request, plan, answer, started)
 
     def _plan(self, request: Request) -> Plan:
@@ -88,7 +96,8 @@ class Caller:
         return records_answer(plan, returned, self.limits)
 
     def _failed(self, error: BaseException, plan: Plan | None, offers_write: bool) -> Answer:
-        raise_if_it_must_go_on(error)
+        if must_go_on(error):
+            return Answer("", "cancelled")
         refusal = error if isinstance(error, Refusal) else self._refusal(error, plan)
         sentence = refusal.sentence
         if offers_write and isinstance(error, KnowledgeGuardError) and (writable := self._planner.names_supporting("write")):
@@ -124,14 +133,13 @@ def closed_answer() -> Answer:
     return Answer(_CLOSED_SENTENCE, "closed")
 
 
-def raise_if_it_must_go_on(error: BaseException) -> None:
-    """Raise again what ends a task or the process: cancellation, an interrupt, an exit.
+def must_go_on(error: BaseException) -> bool:
+    """Tell whether an error ends a task or the process: a cancellation, an interrupt, an exit.
 
     Anything else is an answer, also what is no `Exception`, such as the panic of a native extension.
     """
     cancelled = not isinstance(error, Exception) and type(error).__name__ == "CancelledError"  # asyncio need not be loaded.
-    if cancelled or isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
-        raise error
+    return cancelled or isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit)
 
 
 def log_failure(error: BaseException, backend: str, operation: str) -> None:
@@ -146,10 +154,9 @@ def run(plan: Plan, max_rows: int) -> object:
     Raises:
         KnowledgeTimeoutError: A worker did not answer in time; what it does goes on and is dropped.
     """
-    options = plan.options(plan.way.options, max_rows)
-    if "timeout" in options:
-        return _guarded(plan, options)
-    future = plan.target.backend.worker_pool.submit(_guarded, plan, options)
+    if _gives_up_by_itself(plan):
+        return _guarded(plan, max_rows)
+    future = worker_pool(plan.target.backend).submit(_guarded, plan, max_rows)
     try:
         return future.result(plan.seconds_left())
     except TimeoutError:
@@ -159,51 +166,63 @@ def run(plan: Plan, max_rows: int) -> object:
         raise KnowledgeTimeoutError("no answer in time") from None
 
 
-def _guarded(plan: Plan, options: dict[str, Any]) -> object:
+def _gives_up_by_itself(plan: Plan) -> bool:
+    proof_is_bounded = plan.operation != "query" or not plan.target.guards or "timeout" in plan.target.guard_options
+    return proof_is_bounded and "timeout" in plan.way.options
+
+
+def _guarded(plan: Plan, max_rows: int) -> object:
     if plan.operation == "query":
-        plan.target.backend.check_read(plan.positional[0], allow=plan.allow)
-    return getattr(plan.target.backend, plan.way.method)(*plan.positional, **options)
+        _prove(plan)
+    operation = getattr(plan.target.backend, plan.way.method)
+    returned = operation(*plan.positional, **plan.options(plan.way.options, max_rows))
+    if isinstance(returned, Iterator):  # It does its work as it is read: here, and not where the answer is composed.
+        return list(islice(cast("Iterator[object]", returned), max_rows + 1))
+    return returned
+
+
+def _prove(plan: Plan) -> None:
+    timeout = plan.options(plan.target.guard_options & {"timeout"}, 0)
+    plan.target.backend.check_read(plan.positional[0], allow=plan.allow, **timeout)
 
 
 async def arun(plan: Plan, max_rows: int) -> object:
-    """Run the operation's async twin as a task that is left behind if it does not answer in time.
+    """Run the operation's own twin, or the plain one in a worker; it is left behind if it does not answer in time.
 
     Raises:
         KnowledgeTimeoutError: It did not.
-        KnowledgeBackendError: The backend cancelled the task.
+        KnowledgeBackendError: The backend cancelled its own work.
     """
     import asyncio  # Loaded by whoever runs an event loop; a program without one doesn't pay for it.
 
-    task = asyncio.ensure_future(_aguarded(plan, max_rows))
+    if plan.way.native:
+        work: asyncio.Future[object] = asyncio.ensure_future(_native(plan, max_rows))
+    else:
+        work = asyncio.wrap_future(worker_pool(plan.target.backend).submit(_guarded, plan, max_rows))
     try:
-        await asyncio.wait({task}, timeout=plan.seconds_left())
+        await asyncio.wait({work}, timeout=plan.seconds_left())
     except asyncio.CancelledError:
-        _abandon(task)
+        abandon(work)
         raise
-    if task.cancelled():  # By something inside the backend: nobody cancelled this call.
+    if work.cancelled():  # By something inside the backend: nobody cancelled this call.
         raise KnowledgeBackendError("the backend cancelled its own work")
-    if task.done():
-        return task.result()
-    _abandon(task)
+    if work.done():
+        return work.result()
+    abandon(work)
     raise KnowledgeTimeoutError("no answer in time")
 
 
-def _aguarded(plan: Plan, max_rows: int) -> Coroutine[Any, Any, object]:
-    operation = getattr(plan.target.backend, f"a{plan.way.method}")
-    if plan.operation == "query" and plan.target.guards:
-        return _achecked(plan, operation, max_rows)
-    return operation(*plan.positional, **plan.options(plan.way.async_options, max_rows))
-
-
-async def _achecked(plan: Plan, operation: Callable[..., Coroutine[Any, Any, object]], max_rows: int) -> object:
+async def _native(plan: Plan, max_rows: int) -> object:
     import asyncio
 
-    backend = plan.target.backend
-    # A proof takes a parse, or a question to the server: not on the event loop.
-    await asyncio.wrap_future(backend.worker_pool.submit(backend.check_read, plan.positional[0], allow=plan.allow))
+    if plan.operation == "query" and plan.target.guards:
+        # A proof takes a parse, or a question to the server: not on the event loop.
+        await asyncio.wrap_future(worker_pool(plan.target.backend).submit(_prove, plan))
+    operation = getattr(plan.target.backend, f"a{plan.way.method}")
     return await operation(*plan.positional, **plan.options(plan.way.async_options, max_rows))
 
 
-def _abandon(task: asyncio.Future[object]) -> None:
-    task.cancel()
-    task.add_done_callback(lambda done: done.cancelled() or done.exception())  # Retrieved, so that nobody is warned of it.
+def abandon(work: asyncio.Future[Any]) -> None:
+    """Cancel work that nobody waits for any more, and see its exception, so that asyncio does not log it with its text."""
+    work.cancel()
+    work.add_done_callback(lambda done: done.cancelled() or done.exception())

@@ -21,6 +21,7 @@ Outcome = Literal[
     "rejected",
     "error",
     "closed",
+    "cancelled",
 ]
 """How a call ended.
 
@@ -28,6 +29,7 @@ Outcome = Literal[
 are failures, each with a sentence of its own: an argument that cannot be understood, a name that is not registered, an
 operation that is not declared, a placeholder that is not known, a statement that is not a read, no answer in time, a backend
 that cannot be reached, a statement that the store rejected, any other failure of the backend, and a router that is closed.
+`cancelled`: the caller gave up, so that there is no answer.
 """
 
 _LOG = logging.getLogger("agentkernel_kb.router")

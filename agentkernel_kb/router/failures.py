@@ -116,7 +116,10 @@ def message_of(error: BaseException) -> str:
     """Return the message of one of this library's errors on one line, bounded and without credentials; of others nothing."""
     if not isinstance(error, KnowledgeError):
         return ""
-    text = redact(one_line(str(error)[: 2 * _MAX_MESSAGE])).strip()
+    try:
+        text = redact(one_line(str(error)[: 2 * _MAX_MESSAGE])).strip()
+    except Exception:  # noqa: BLE001 - an error that has no text is told by what it is
+        return type(error).__name__
     return text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}…"
 
 

@@ -6,9 +6,10 @@ Source: seed 002, "KB Router Pattern": describe the backends, route explicitly, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import wait
 
 from agentkernel_kb.router.failures import ways_in
-from agentkernel_kb.router.overview import described
+from agentkernel_kb.router.overview import ask, described
 from agentkernel_kb.router.plan import Registered
 
 CHARACTERS_PER_TOKEN = 4
@@ -28,45 +29,57 @@ _FIXED_RULES: tuple[str, ...] = (
 )
 
 
-def compose(registered: Sequence[Registered], tools: Iterable[str], tokens: Sequence[str], max_tokens: int) -> str:
-    """Return the instructions, shortened until they fit.
+def compose(
+    registered: Sequence[Registered], tools: Iterable[str], tokens: Sequence[str], max_tokens: int, seconds: float
+) -> str:
+    """Return the instructions, shortened as far as they can be.
 
-    Descriptions are shortened first, then the list of placeholders; names, tools and rules always stay.
+    Descriptions are shortened first, then the list of placeholders; names, tools and rules always stay, so that a budget below
+    what those take is exceeded.
 
     Args:
         registered: The backends.
         tools: Names of the tools that the agent gets.
         tokens: Placeholders of the semantic map.
         max_tokens: Budget, reckoned at four characters a token.
+        seconds: How long to wait for descriptions; a backend that has none by then is named without.
     """
     names = set(tools)
+    descriptions = _descriptions(registered, seconds)
     text = ""
     for shown_tokens in _TOKEN_COUNTS:
         for length in _DESCRIPTION_LENGTHS:
-            text = _compose(registered, names, tokens, length, shown_tokens)
+            text = _compose(registered, descriptions, names, tokens, length, shown_tokens)
             if len(text) <= max_tokens * CHARACTERS_PER_TOKEN:
                 return text
     return text
 
 
-def _compose(registered: Sequence[Registered], tools: set[str], tokens: Sequence[str], length: int, shown_tokens: int) -> str:
-    backends = [_backend_line(each, tools, length) for each in registered]
+def _descriptions(registered: Sequence[Registered], seconds: float) -> list[str]:
+    asked = [ask(each.backend, described) for each in registered]
+    wait(asked, timeout=seconds)
+    return [future.result() if future.done() and not future.exception() else "" for future in asked]
+
+
+def _compose(
+    registered: Sequence[Registered],
+    descriptions: Sequence[str],
+    tools: set[str],
+    tokens: Sequence[str],
+    length: int,
+    shown_tokens: int,
+) -> str:
+    backends = [
+        _backend_line(each, tools, _shortened(text, length)) for each, text in zip(registered, descriptions, strict=True)
+    ]
     rules = [f"{number}. {rule}" for number, rule in enumerate(_rules(registered, tools, tokens, shown_tokens), 1)]
     return "\n".join([_INTRODUCTION, "", "Knowledge bases:", *backends, "", "Rules:", *rules])
 
 
-def _backend_line(each: Registered, tools: set[str], length: int) -> str:
+def _backend_line(each: Registered, tools: set[str], description: str) -> str:
     ways = [way for way in ways_in(each.capabilities) if way.split()[0] in tools]
     kinds = f" ({', '.join(each.capabilities.kinds)})" if each.capabilities.kinds else ""
-    description = _shortened(_description(each), length)
     return f"- {each.name}{kinds}: {description}{' ' if description else ''}Use {', '.join(ways) or 'get_schemas'}."
-
-
-def _description(each: Registered) -> str:
-    try:
-        return described(each.backend)
-    except Exception:  # noqa: BLE001 - a backend that can't describe itself still has a name and its capabilities
-        return ""
 
 
 def _shortened(text: str, length: int) -> str:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from agentkernel_kb.base import KnowledgeBase
-from agentkernel_kb.errors import KnowledgeTimeoutError
+from agentkernel_kb.base import KnowledgeBase, worker_pool
+from agentkernel_kb.errors import KnowledgeError, KnowledgeTimeoutError
 from agentkernel_kb.render import encode, one_line, to_text
 from agentkernel_kb.router.answer import Answer
-from agentkernel_kb.router.call import Caller, closed_answer, log_failure, raise_if_it_must_go_on
+from agentkernel_kb.router.call import Caller, abandon, closed_answer, log_failure, must_go_on
 from agentkernel_kb.router.failures import from_exception
 from agentkernel_kb.router.limits import Limits
 from agentkernel_kb.router.plan import Registered, Request
+
+T = TypeVar("T")
 
 # (most items of a list or mapping, most characters of a text) tried in turn until the schemas fit.
 _SHRINKING = ((200, 2_000), (60, 400), (20, 160), (6, 60))
@@ -36,37 +38,61 @@ class Overview:
         self._registered = registered
         self._caller = caller
 
-    def call(self, request: Request, *, offers_write: bool = True) -> str:
+    def call(self, request: Request) -> str:
         """Ask every backend at once and compose the answer; never raises an `Exception`."""
         started = time.perf_counter()
+        if (refused := self._refused(request)) is not None:
+            return self._observed(request.tool, refused, started)
         asked = self._ask(request.tool)
         wait(asked.values(), timeout=self._caller.limits.seconds)
-        return self._observed(request.tool, asked, started)
+        return self._observed(request.tool, self._answer(request.tool, asked), started)
 
-    async def acall(self, request: Request, *, offers_write: bool = True) -> str:
+    async def acall(self, request: Request) -> str:
         """Ask every backend at once without blocking the event loop."""
         import asyncio
 
         started = time.perf_counter()
+        if (refused := self._refused(request)) is not None:
+            return self._observed(request.tool, refused, started)
         asked = self._ask(request.tool)
         waiting = [asyncio.wrap_future(future) for future in asked.values()]
-        if waiting:
-            await asyncio.wait(waiting, timeout=self._caller.limits.seconds)
-        for future in waiting:  # Seen, so that nobody is warned of an exception that was never retrieved.
-            _ = future.cancel() or future.cancelled() or future.exception()
-        return self._observed(request.tool, asked, started)
+        try:
+            if waiting:
+                await asyncio.wait(waiting, timeout=self._caller.limits.seconds)
+        except asyncio.CancelledError:
+            self._observed(request.tool, Answer("", "cancelled"), started)
+            raise
+        finally:
+            for future in waiting:
+                abandon(future)
+        return self._observed(request.tool, self._answer(request.tool, asked), started)
+
+    def _refused(self, request: Request) -> Answer | None:
+        if request.fault:
+            return Answer(request.fault[: self._caller.limits.characters], "bad_argument")
+        return closed_answer() if self._caller.closed else None
 
     def _ask(self, tool: str) -> dict[str, Future[Any]]:
-        if self._caller.closed:
-            return {}
         question = _schema if tool == "get_schemas" else _description_of
-        return {each.name: each.backend.worker_pool.submit(question, each.backend) for each in self._registered}
+        return {each.name: ask(each.backend, question) for each in self._registered}
 
-    def _observed(self, tool: str, asked: Asked, started: float) -> str:
-        operation, compose = ("schema", schemas_answer) if tool == "get_schemas" else ("describe", descriptions_answer)
-        answer = closed_answer() if self._caller.closed else compose(asked, self._caller.limits)
-        self._caller.observe(tool, "", operation, answer, started)
+    def _answer(self, tool: str, asked: Asked) -> Answer:
+        compose = schemas_answer if tool == "get_schemas" else descriptions_answer
+        return compose(asked, self._caller.limits)
+
+    def _observed(self, tool: str, answer: Answer, started: float) -> str:
+        self._caller.observe(tool, "", "schema" if tool == "get_schemas" else "describe", answer, started)
         return answer.text
+
+
+def ask(backend: KnowledgeBase, question: Callable[[KnowledgeBase], T]) -> Future[T]:
+    """Ask a backend something in one of its workers; a pool that gives none is an answer like any other failure."""
+    try:
+        return worker_pool(backend).submit(question, backend)
+    except KnowledgeError as error:
+        failed: Future[T] = Future()
+        failed.set_exception(error)
+        return failed
 
 
 def _schema(backend: KnowledgeBase) -> object:
@@ -93,12 +119,17 @@ def schemas_answer(asked: Asked, limits: Limits) -> Answer:
 
 
 def descriptions_answer(asked: Asked, limits: Limits) -> Answer:
-    """Compose one line on each backend, followed by its diagnostics."""
+    """Compose one line on each backend, followed by its diagnostics; those that don't fit are shortened alike."""
     results = {name: _result(name, future, "describe", limits) for name, future in asked.items()}
     lines = [_description(name, result, failed) for name, (result, failed) in results.items()]
     text = "\n".join(lines) or "No knowledge bases are registered."
-    partial = any(failed for _, failed in results.values()) or len(text) > limits.characters
-    return Answer(text[: limits.characters], "partial" if partial else "ok", len(lines))
+    failed = any(failed for _, failed in results.values())
+    if len(text) <= limits.characters:
+        return Answer(text, "partial" if failed else "ok", len(lines))
+    note = f"Partial: descriptions are cut to fit {limits.characters:,} characters. More: get_schemas."
+    share = max(1, (limits.characters - len(note)) // len(lines) - 1)
+    lines = [line if len(line) <= share else f"{line[: share - 1]}…" for line in lines]
+    return Answer("\n".join([note, *lines])[: limits.characters], "partial", len(lines))
 
 
 def _result(name: str, future: Future[Any], operation: str, limits: Limits) -> tuple[Any, bool]:
@@ -108,8 +139,9 @@ def _result(name: str, future: Future[Any], operation: str, limits: Limits) -> t
             future.cancel()
             raise KnowledgeTimeoutError("no answer in time")
         return future.result(), False
-    except BaseException as error:  # noqa: BLE001 - the tool boundary; what must go on is raised again inside
-        raise_if_it_must_go_on(error)
+    except BaseException as error:
+        if must_go_on(error):
+            raise
         log_failure(error, name, operation)
         return from_exception(error, name, operation, limits.seconds).sentence, True
 

@@ -6,27 +6,37 @@ import inspect
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast, get_args
+from typing import Any, Literal, cast, get_args
 
-from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.base import KnowledgeBase, overrides
 from agentkernel_kb.model import KnowledgeCapabilities, Operation
 from agentkernel_kb.router import arguments as understood
 from agentkernel_kb.router.failures import Refusal, not_implemented, undeclared, unknown_backend
 from agentkernel_kb.router.limits import Limits
 from agentkernel_kb.router.semantic_map import SemanticMap
+from agentkernel_kb.router.statement import outer_limit
 
 DEFAULT_LIMIT = 3
 DEFAULT_BROWSE_LIMIT = 50
+Bound = Literal["limit", "rows", "statement"]
 _OPTIONS = frozenset(("timeout", "allow", "max_rows"))
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A tool call as it arrived: nothing in it has been looked at."""
+    """A tool call as it arrived: nothing in it has been looked at but whether it is one.
+
+    Attributes:
+        tool: Name of the tool.
+        backend: What was given for the name of the backend.
+        arguments: The further arguments.
+        fault: What is wrong with the call where the arguments are not the tool's; else empty.
+    """
 
     tool: str
     backend: object = None
     arguments: Mapping[str, object] = field(default_factory=dict[str, object])
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +48,35 @@ class Way:
         options: Which of `timeout`, `allow` and `max_rows` the plain method names.
         async_options: The same of its twin; a twin that is not overridden takes what the plain method takes.
         implemented: The backend has the operation, and not just the contract's default.
+        native: The backend has a twin of its own.
     """
 
     method: str
     options: frozenset[str]
     async_options: frozenset[str]
     implemented: bool
+    native: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A backend as the router knows it."""
+    """A backend as the router knows it.
+
+    Attributes:
+        name: Its name.
+        backend: The backend.
+        capabilities: What it declares.
+        ways: How each operation is called.
+        guards: It proves statements with a `check_read` of its own.
+        guard_options: Which options that takes; `timeout` means that it gives up by itself.
+    """
 
     name: str
     backend: KnowledgeBase
     capabilities: KnowledgeCapabilities
     ways: Mapping[Operation, Way]
     guards: bool
+    guard_options: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -66,9 +88,9 @@ class Plan:
         operation: What it is asked to do.
         way: How it is called.
         positional: The operation's arguments.
-        limit: Most records that the caller asked for.
+        limit: Most records to ask the backend for.
+        bounded_by: What that comes from: `limit`, the cap on `rows`, or the `statement`.
         allow: Table functions that the semantic map brought into the statement.
-        seconds: How long the call may take.
         deadline: When it has to be over, by `time.monotonic()`.
     """
 
@@ -77,8 +99,8 @@ class Plan:
     way: Way
     positional: tuple[Any, ...]
     limit: int
+    bounded_by: Bound
     allow: tuple[str, ...]
-    seconds: float
     deadline: float
 
     def seconds_left(self) -> float:
@@ -101,19 +123,22 @@ def register(backend: KnowledgeBase, name: str) -> Registered:
         backend=backend,
         capabilities=backend.capabilities,
         ways={operation: _way(backend, operation) for operation in operations},
-        guards=backend.overrides("check_read"),
+        guards=overrides(backend, "check_read"),
+        guard_options=_named_options(backend.check_read),
     )
 
 
 def _way(backend: KnowledgeBase, operation: Operation) -> Way:
-    source = "add" if operation == "write" and backend.overrides("add") else operation
+    adds = operation == "write" and (overrides(backend, "add") or overrides(backend, "aadd"))
+    source = "add" if adds else operation
     plain = _named_options(getattr(backend, source))
-    twin = f"a{source}"
+    native = overrides(backend, f"a{source}")
     return Way(
         method="add" if operation == "write" else operation,
         options=plain,
-        async_options=_named_options(getattr(backend, twin)) if backend.overrides(twin) else plain,
-        implemented=backend.overrides(source) or backend.overrides(twin),
+        async_options=_named_options(getattr(backend, f"a{source}")) if native else plain,
+        implemented=native or overrides(backend, source),
+        native=native,
     )
 
 
@@ -148,6 +173,8 @@ class Planner:
             Refusal: It can't be done; the refusal says why.
             UnknownTokenError: A placeholder is not known.
         """
+        if request.fault:
+            raise Refusal("bad_argument", request.fault)
         return self._planners[request.tool](self.find(request.backend), request.arguments)
 
     def find(self, name: object) -> Registered:
@@ -183,8 +210,15 @@ class Planner:
         written = understood.as_required_text(given["query"], "query", f"a {language} statement")
         self._map.check_statement(written, language)
         statement, functions = self._map.resolve(written)
-        limit = self._limit(given, DEFAULT_LIMIT)
-        return self._plan(target, "query", way, (statement, limit), limit, functions)
+        limit, bounded_by = self._statement_limit(statement, language, way, self._limit(given, DEFAULT_LIMIT))
+        return self._plan(target, "query", way, (statement, limit), limit, functions, bounded_by)
+
+    def _statement_limit(self, statement: str, language: str | None, way: Way, limit: int) -> tuple[int, Bound]:
+        """Let a statement's own outer limit win, for a backend that doesn't read its own dialect."""
+        own = None if "max_rows" in way.options | way.async_options else outer_limit(statement, language)
+        if not own:
+            return limit, self._bound(limit)
+        return (own, "statement") if own <= self._limits.rows else (self._limits.rows, "rows")
 
     def _search(self, target: Registered, given: Mapping[str, object]) -> Plan:
         way = self._way(target, "search")
@@ -241,6 +275,10 @@ class Planner:
         positional: tuple[Any, ...],
         limit: int,
         allow: tuple[str, ...] = (),
+        bounded_by: Bound | None = None,
     ) -> Plan:
-        seconds = self._limits.seconds
-        return Plan(target, operation, way, positional, limit, allow, seconds, time.monotonic() + seconds)
+        deadline = time.monotonic() + self._limits.seconds
+        return Plan(target, operation, way, positional, limit, bounded_by or self._bound(limit), allow, deadline)
+
+    def _bound(self, limit: int) -> Bound:
+        return "rows" if limit >= self._limits.rows else "limit"

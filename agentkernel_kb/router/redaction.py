@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 
+_VALUE = r"""(?:"[^"]*"|'[^']*'|[^\s,;&)}\]]+)"""
+_IS = r"""["']?\s*(?:=>|[=:])\s*"""
+
+# In each, the named group is what comes before the secret.
 _CREDENTIALS = re.compile(
-    r"""
-      (?P<url>[\w.%+~-]{0,256}:[^\s/:@'"]+@)                                   # user:password@
-    | (?P<key>\b(?:[\w-]*(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|account[_-]?key)))
-      (?P<is>["']?\s*(?:=>|[=:])\s*)(?P<value>"[^"]*"|'[^']*'|[^\s,;&)}]+)  # password=…, api_key: …
-    | (?P<scheme>\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}                     # Authorization: Bearer …
+    rf"""
+      (?P<user>[\w.%+~-]{{0,256}}):[^\s/:@'"]+(?=@)                                            # user:password@
+    | (?P<password>\b[\w-]*(?:password|passwd|pwd|secret|(?:api|access|account)[_-]?key){_IS}){_VALUE}
+    | (?P<token>\b[\w-]*token["']?\s*=>?\s*){_VALUE}                                          # token=…
+    | (?P<colon>\b[\w-]*token["']?\s*:\s*["']?)(?=[^\s"']*\d)[\w.~+/=-]{{8,}}                # token: a1b2…, not token: SELECT
+    | (?P<header>\bauthorization{_IS}["']?(?:\w+\s+)?)[^\s"',;]+                               # Authorization: Basic …
+    | (?P<bearer>\bbearer\s+)[\w.~+/=-]{{8,}}
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -26,8 +32,6 @@ def redact(text: str) -> str:
 
 
 def _masked(match: re.Match[str]) -> str:
-    if match["url"]:
-        return "***@"
-    if match["scheme"]:
-        return f"{match['scheme']}***"
-    return f"{match['key']}{match['is']}***"
+    if match["user"] is not None:
+        return "***:***"
+    return f"{match[match.lastgroup or 0]}***"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentkernel_kb.model import KnowledgeCapabilities, Operation, ToolDescription
+from agentkernel_kb.model import KnowledgeCapabilities, Operation, ToolDescription, argument_fault, arguments_of
 from agentkernel_kb.router.plan import DEFAULT_BROWSE_LIMIT, DEFAULT_LIMIT, Request
 
 Serve = Callable[[Request], str]
@@ -152,19 +152,17 @@ def make_tool(spec: ToolSpec, names: Sequence[str], serve: Serve, aserve: ServeA
     """Make a tool's plain and coroutine function, each carrying the description of both."""
     signature = inspect.signature(spec.request)
 
-    def call(*args: Any, **kwargs: Any) -> str:
+    def request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
         try:
-            request = spec.request(*args, **kwargs)
+            return spec.request(*args, **kwargs)
         except TypeError:
-            return _wrong_arguments(spec.name, signature)
-        return serve(request)
+            return Request(spec.name, kwargs.get("backend", args[0] if args else None), fault=_fault(description, args, kwargs))
+
+    def call(*args: Any, **kwargs: Any) -> str:
+        return serve(request(args, kwargs))
 
     async def acall(*args: Any, **kwargs: Any) -> str:
-        try:
-            request = spec.request(*args, **kwargs)
-        except TypeError:
-            return _wrong_arguments(spec.name, signature)
-        return await aserve(request)
+        return await aserve(request(args, kwargs))
 
     schema = _parameters(spec, signature, names)
     description = ToolDescription(spec.name, spec.summary, schema, spec.read_only, call, acall)
@@ -201,9 +199,11 @@ def _parameters(spec: ToolSpec, signature: inspect.Signature, names: Sequence[st
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _wrong_arguments(tool: str, signature: inspect.Signature) -> str:
-    takes = ", ".join(
-        name if parameter.default is inspect.Parameter.empty else f"{name} (optional)"
-        for name, parameter in signature.parameters.items()
-    )
-    return f"{tool} was called with the wrong arguments. It takes: {takes or 'none'}."
+def _fault(description: ToolDescription, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    names = list(description.parameters["properties"])
+    doubled = [name for name in names[: len(args)] if name in kwargs]
+    fault = argument_fault(description, {**dict(zip(names, args, strict=False)), **kwargs})
+    if fault is not None:
+        return fault
+    what = f"was given {', '.join(doubled)} twice" if doubled else f"takes at most {len(names)} arguments, not {len(args)}"
+    return f"{description.name} {what}. {arguments_of(description)}"

@@ -118,5 +118,5 @@ class Reader:
 
     def close(self) -> None:
         """Close the connections; work that runs is left to end at its deadline. May be called twice."""
-        self._workers.shutdown()
+        self._workers.release()
         self._engine.dispose()

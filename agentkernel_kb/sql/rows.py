@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from agentkernel_kb.model import Record
-from agentkernel_kb.render import one_line, to_text
-
-_MAX_CELL_CHARS = 1_000
+from agentkernel_kb.render import cell_text, one_line
 
 
 def distinct_names(columns: Sequence[str]) -> list[str]:
@@ -31,15 +29,8 @@ def records(columns: Sequence[str], rows: Iterable[Sequence[Any]], source: str) 
 
 
 def _record(row: dict[str, Any], source: str) -> Record:
-    text = ", ".join(f"{one_line(name)}={_shown(value)}" for name, value in row.items())
+    text = ", ".join(f"{one_line(name)}={cell_text(value)}" for name, value in row.items())
     return {"text": text, "metadata": {"row": row, "source": source}}
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "NULL"
-    text = one_line(to_text(value))
-    return text if len(text) <= _MAX_CELL_CHARS else f"{text[:_MAX_CELL_CHARS]}…"
 
 
 def typed_rows(found: Sequence[Record]) -> list[Mapping[str, Any]] | None:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Coroutine
 from typing import Any, cast, get_args
 
-from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.base import KnowledgeBase, overrides
 from agentkernel_kb.errors import KnowledgeCapabilityError
 from agentkernel_kb.model import KnowledgeCapabilities, Operation
 
@@ -49,13 +49,13 @@ def declaration_faults(backend: KnowledgeBase | type[KnowledgeBase]) -> list[str
         ]
     for operation in _OPERATIONS:
         faults += _operation_faults(backend, operation)
-    if capabilities.derives_schema and not backend.overrides("_derived_schema"):
+    if capabilities.derives_schema and not overrides(backend, "_derived_schema"):
         faults.append("derives_schema is declared, but _derived_schema() is not implemented.")
     return faults
 
 
 def _operation_faults(backend: KnowledgeBase, operation: Operation) -> list[str]:
-    implemented = [member for member in _MEMBERS[operation] if backend.overrides(member)]
+    implemented = [member for member in _MEMBERS[operation] if overrides(backend, member)]
     flag = "writable" if operation == "write" else operation
     if backend.capabilities.supports(operation):
         return [] if operation in implemented else [f"{flag} is declared, but {operation}() is not implemented."]

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from agentkernel_kb.base import worker_pool
 from agentkernel_kb.knowledgebuilder import KnowledgeBuilder
 from agentkernel_kb.model import Record
 from agentkernel_kb.router.limits import Limits
@@ -85,7 +86,7 @@ async def test_x4_calls_that_wait_behind_a_hung_backend_end_at_their_deadline_an
     answers = await asyncio.gather(*(tools["search_kb"]("hung", "x") for _ in range(hung.max_workers + 10)))
     assert set(answers) == {"Backend 'hung' did not answer within 0.2 s. Narrow it, or try again."}
     release.set()
-    hung.worker_pool.submit(int).result(5)
+    worker_pool(hung).submit(int).result(5)
     assert len(started) == hung.max_workers
 
 

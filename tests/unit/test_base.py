@@ -13,6 +13,7 @@ from typing import Any, get_args
 import pytest
 
 from agentkernel_kb import AKConfigError, KnowledgeBase, KnowledgeCapabilities, KnowledgeCapabilityError, Record
+from agentkernel_kb.base import overrides
 from agentkernel_kb.model import Operation
 from agentkernel_kb.render import NOTHING_FOUND
 
@@ -357,8 +358,8 @@ def test_overrides_tells_own_members_from_inherited_ones() -> None:
     class Narrower(Searching):
         pass
 
-    assert [member for member in get_args(Operation) if Narrower().overrides(member)] == ["search"]
-    assert not Minimal().overrides("search")
+    assert [member for member in get_args(Operation) if overrides(Narrower(), member)] == ["search"]
+    assert not overrides(Minimal(), "search")
 
 
 def test_no_thread_is_started_before_it_is_needed() -> None:

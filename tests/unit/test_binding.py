@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentkernel_kb.binding import aanswer, answer, argument_fault, bind_each, schema_of
+from agentkernel_kb.binding import aanswer, answer, bind_each, schema_of
 from agentkernel_kb.errors import AKConfigError
-from agentkernel_kb.model import ToolDescription, describe
+from agentkernel_kb.model import ToolDescription, argument_fault, describe
 
 PARAMETERS = MappingProxyType(
     {
@@ -90,7 +90,7 @@ def both(description: ToolDescription, arguments: dict[str, Any], **options: Any
         ({"backend": None, "limit": "many"}, None),
         ({}, "look needs backend. Its arguments: backend, limit (optional)."),
         ({"backend": "a", "k": 3}, "look has no argument 'k'. Its arguments: backend, limit (optional)."),
-        ({"q\nx": 1}, "look has no argument 'q x' and needs backend. Its arguments: backend, limit (optional)."),
+        ({"q\nx": 1}, "look has no argument 'q\\nx' and needs backend. Its arguments: backend, limit (optional)."),
     ],
 )
 def test_unknown_and_missing_arguments_are_named_and_values_are_the_tools_business(

@@ -58,7 +58,7 @@ def run(behaviour, *, asynchronous=False, tool="read_kb", arguments=None, **limi
         (TimeoutError(CANARY), "timeout", "did not answer within 30 s"),
         (KnowledgeDependencyError("chroma", "ChromaManager"), "error", "pip install 'agentkernel-kb[chroma]'"),
         (AKConfigError("dimension 3 is not 4"), "error", "dimension 3 is not 4"),
-        (KnowledgeBackendError(f"cannot open postgresql://me:{CANARY}@db/x"), "error", "postgresql://***@db/x"),
+        (KnowledgeBackendError(f"cannot open postgresql://me:{CANARY}@db/x"), "error", "postgresql://***:***@db/x"),
         (KnowledgeError(f"password={CANARY} was wrong"), "error", "password=*** was wrong"),
         (RuntimeError(f"postgresql://me:{CANARY}@db"), "error", "RuntimeError"),
         (ValueError(CANARY), "error", "ValueError"),
@@ -137,13 +137,28 @@ def test_x3_a_write_that_takes_too_long_may_have_been_stored():
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [{}, {"backend": "lake"}, {"backend": "lake", "query": "x", "top_k": 3}, {"statement": "x"}],
+    ("arguments", "says"),
+    [
+        ({}, "needs backend, query"),
+        ({"backend": "lake"}, "needs query"),
+        ({"backend": "lake", "query": "x", "top_k": 3}, "has no argument 'top_k'"),
+        ({"backend": "lake", "statement": "x"}, "has no argument 'statement' and needs query"),
+    ],
 )
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_a8_wrong_arguments_are_answered_with_the_right_ones(arguments, asynchronous):
-    answer = call(KnowledgeBuilder([FakeKnowledgeBase("lake")]), "read_kb", arguments, asynchronous)
-    assert answer == "read_kb was called with the wrong arguments. It takes: backend, query, limit (optional)."
+def test_a8_wrong_arguments_are_answered_with_the_right_ones(arguments, says, asynchronous):
+    events = []
+    builder = KnowledgeBuilder([FakeKnowledgeBase("lake")], on_event=events.append)
+    answer = call(builder, "read_kb", arguments, asynchronous)
+    assert answer == f"read_kb {says}. Its arguments: backend, query, limit (optional)."
+    assert [event.outcome for event in events] == ["bad_argument"]
+
+
+def test_a8_wrong_positions_are_answered_too():
+    read_kb = KnowledgeBuilder([FakeKnowledgeBase("lake")]).build()[1]
+    assert read_kb("lake", "x", 3, 4).startswith("read_kb takes at most 3 arguments, not 4. ")
+    assert read_kb("lake", "x", query="y").startswith("read_kb was given query twice. ")
+    assert KnowledgeBuilder([]).build()[0](1) == "get_schemas takes at most 0 arguments, not 1. It takes no arguments."
 
 
 def test_a8_what_must_go_on_goes_on():

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from agentkernel_kb.errors import KnowledgeBackendError, KnowledgeStateError
+from agentkernel_kb.errors import KnowledgeBackendError, KnowledgeBackendError
 from agentkernel_kb.workers import WorkerPool
 
 
@@ -108,26 +108,41 @@ def test_a_call_that_is_cancelled_in_the_queue_never_runs() -> None:
     assert pool.submit(lambda: list(ran)).result(timeout=30) == []
 
 
-def test_a_closed_pool_refuses_and_names_itself(pool: WorkerPool) -> None:
-    pool.shutdown()
-    pool.shutdown()
-    with pytest.raises(KnowledgeStateError, match="pool-under-test is closed"):
-        pool.submit(print)
+def test_a_released_pool_starts_again_when_it_is_needed(pool: WorkerPool) -> None:
+    pool.release()
+    before = pool.submit(threading.current_thread).result(timeout=30)
+    pool.release()
+    pool.release()
+    after = pool.submit(threading.current_thread).result(timeout=30)
+    assert before is not after
 
 
-def test_closing_lets_running_and_waiting_calls_finish() -> None:
+def test_a_function_for_which_no_thread_can_be_started_never_runs(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[int] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", _refuse)  # A real limit of threads would bring down the test runner.
+        with pytest.raises(KnowledgeBackendError, match="no thread can be started for pool-under-test"):
+            pool.submit(ran.append, 1)
+    assert pool.submit(lambda: list(ran)).result(timeout=30) == []
+
+
+def _refuse(thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_releasing_lets_running_and_waiting_calls_finish() -> None:
     pool = WorkerPool(1, "closing")
     release = threading.Event()
     running = pool.submit(release.wait, 30)
     waiting = pool.submit(lambda: "done")
-    pool.shutdown()
+    pool.release()
     release.set()
     assert (running.result(timeout=30), waiting.result(timeout=30)) == (True, "done")
 
 
-def test_closing_ends_the_threads(pool: WorkerPool) -> None:
+def test_releasing_ends_the_threads(pool: WorkerPool) -> None:
     thread = pool.submit(threading.current_thread).result(timeout=30)
-    pool.shutdown()
+    pool.release()
     thread.join(timeout=30)
     assert not thread.is_alive()
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 from agents import FunctionTool, Tool, function_tool
 from agents.tool_context import ToolContext
 
-from agentkernel_kb.binding import aanswer, arguments_of, bind_each, schema_of
-from agentkernel_kb.model import ToolDescription
+from agentkernel_kb.binding import aanswer, bind_each, schema_of
+from agentkernel_kb.model import ToolDescription, arguments_of
 
 
 class OpenAIToolBuilder:
