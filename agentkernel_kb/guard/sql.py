@@ -20,6 +20,7 @@ from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError, Knowl
 from agentkernel_kb.guard.dialects import GuardDialect
 from agentkernel_kb.guard.duckdb import DUCKDB
 from agentkernel_kb.guard.lexer import Token, deepest_bracket
+from agentkernel_kb.guard.planning import check_planning
 from agentkernel_kb.guard.postgres import POSTGRES
 from agentkernel_kb.guard.sqlite import SQLITE
 from agentkernel_kb.guard.tree import check_tree, names_of_tables, outer_limit, starts_of_aliases
@@ -150,6 +151,7 @@ def _prove(statement: str, rules: GuardDialect, allowed: frozenset[tuple[str, ..
     aliases = _check_functions(query, rules, allowed)
     tree = _parse(_text_for_parser(lexed.text, query, rules), query, rules)
     check_tree(tree, rules, allowed)
+    check_planning(tree)
     _check_aliases(aliases, tree, rules)
     if len(query) < len(tokens):  # The rows of an explanation are not those of the query.
         return ReadStatement(tables=names_of_tables(tree, rules))
