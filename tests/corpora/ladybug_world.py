@@ -1,4 +1,4 @@
-"""The graph on which the Ladybug corpora run: people, cities, companies and orders, many types, and names that look like keywords."""
+"""The graph on which the Ladybug corpora run: people, cities and orders, many types, and names that look like keywords."""
 
 from __future__ import annotations
 
