@@ -203,9 +203,10 @@ class KnowledgeBase(ABC):
         Raises:
             AKConfigError: `config` is not a mapping.
         """
-        supplied: object = config
-        if not isinstance(supplied, Mapping):
-            raise AKConfigError(f"add_schema of '{self._kb_subject()}' takes a mapping, not {type(supplied).__name__}.")
+        if not hasattr(self, "_dynamic_schema"):
+            raise AKConfigError(f"{type(self).__name__} has no capabilities: call super().__init__(capabilities=…) in it.")
+        if not isinstance(config, Mapping):
+            raise AKConfigError(f"add_schema of '{self._kb_subject()}' takes a mapping, not {type(config).__name__}.")
         self._dynamic_schema.update(config)
         self._kb_schema_added = True
         return self
@@ -239,9 +240,8 @@ class KnowledgeBase(ABC):
         Raises:
             ValueError: No operation is declared, or a query without a language, or a language without a query.
         """
-        supplied: object = capabilities
-        if not isinstance(supplied, KnowledgeCapabilities):
-            raise AKConfigError(f"Backend '{subject}' needs KnowledgeCapabilities, not {type(supplied).__name__}.")
+        if not isinstance(capabilities, KnowledgeCapabilities):
+            raise AKConfigError(f"Backend '{subject}' needs KnowledgeCapabilities, not {type(capabilities).__name__}.")
         if not any(capabilities.supports(operation) for operation in get_args(Operation)):
             raise AKConfigError(
                 f"Backend '{subject}' declares nothing it can do: "

@@ -173,19 +173,25 @@ class _Page:
         return "\n".join(part for part in (self._note(count), self._missing, to_text(rendered)) if part)
 
     def _note(self, count: int) -> str:
-        operation, noun = self._plan.operation, "rows" if self._plan.operation == "query" else "records"
+        operation = self._plan.operation
         if count < self._bounded:
             total = self._counted(count, self._total or self._bounded)
-            return f"Partial: {total} {noun}, cut at {self._limits.characters:,} characters. {_BY_CHARACTERS[operation]}"
+            return f"Partial: {total}, cut at {self._limits.characters:,} characters. {_BY_CHARACTERS[operation]}"
         if self._cut:
             rest = self._more_by_limit() if self._bounded_by == "limit" else _BY_ROWS[operation]
-            return f"Partial: {self._counted(count, self._total)} {noun}, limited by {self._bounded_by}. {rest}"
+            return f"Partial: {self._counted(count, self._total)}, limited by {self._bounded_by}. {rest}"
         if self._may_be_more:
-            return f"{count} {noun}, as many as limit={self._plan.limit} allows; there may be more."
+            return f"{self._noun(count)}, as many as limit={self._plan.limit} allows; there may be more."
         return ""
 
     def _counted(self, count: int, total: int | None) -> str:
-        return f"{count} of {total:,}" if total is not None and total > count else f"{count} of more than {count}"
+        if total is not None and total > count:
+            return f"{count} of {self._noun(total)}"
+        return f"{count} of more than {self._noun(count)}"
+
+    def _noun(self, count: int) -> str:
+        noun = "row" if self._plan.operation == "query" else "record"
+        return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
     def _more_by_limit(self) -> str:
         wanted = self._total or 10 * max(self._plan.limit, self._bounded)

@@ -100,7 +100,7 @@ class Caller:
             return Answer("", "cancelled")
         refusal = error if isinstance(error, Refusal) else self._refusal(error, plan)
         sentence = refusal.sentence
-        if offers_write and isinstance(error, KnowledgeGuardError) and (writable := self._planner.names_supporting("write")):
+        if offers_write and plan and isinstance(error, KnowledgeGuardError) and (writable := self._planner.names_taking(plan)):
             sentence += f" To write, use write_kb with: {writable}."
         return Answer(sentence[: self.limits.characters], refusal.outcome)
 

@@ -106,7 +106,10 @@ def _description_of(backend: KnowledgeBase) -> tuple[str, list[str]]:
 
 def described(backend: KnowledgeBase) -> str:
     """Return a backend's description on one line, without its name and a colon in front, which whoever shows it puts there."""
-    return one_line(to_text(backend.get_description())).strip().removeprefix(f"{backend.backend_name}: ")
+    description: object = backend.get_description()
+    if not isinstance(description, str):
+        raise KnowledgeError(f"get_description() answered with {type(description).__name__} in place of text")
+    return one_line(description).strip().removeprefix(f"{backend.backend_name}: ")
 
 
 def schemas_answer(asked: Asked, limits: Limits) -> Answer:

@@ -195,6 +195,15 @@ class Planner:
         known = cast("Operation", operation) if operation in get_args(Operation) else None
         return [name for name, other in self._registered.items() if known and other.capabilities.supports(known)]
 
+    def names_taking(self, plan: Plan) -> list[str]:
+        """Return the names of the writable backends that take statements in the language of a refused one."""
+        language = plan.target.capabilities.query_language
+        return [
+            name
+            for name, other in self._registered.items()
+            if other.capabilities.writable and other.capabilities.query_language == language
+        ]
+
     def known_name(self, name: object) -> str:
         """Return the name if it is registered, else `""`: what a model sent is not for an event."""
         try:
@@ -244,6 +253,8 @@ class Planner:
         params = understood.as_params(given["params_json"])
         if not text.strip() and not written.strip():
             raise Refusal("bad_argument", "There is nothing to write: text and query are both empty.")
+        if not text.strip() and not target.capabilities.query_language:
+            raise Refusal("bad_argument", f"Backend '{target.name}' takes no statements. Give what to store in text.")
         metadata: dict[str, Any] = {"source": understood.as_text(given["source"], "source").strip() or "agent"}
         if written.strip():
             self._map.check_statement(written, target.capabilities.query_language)

@@ -11,7 +11,7 @@ from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.router.redaction import holds_credentials
 from agentkernel_kb.router.statement import code_parts
 
-_TOKEN_SHAPED = re.compile(r"<[A-Z][A-Z0-9_]*>")
+_TOKEN_SHAPED = re.compile(r"<[A-Za-z][A-Za-z0-9_]*>")
 _CALLED = re.compile(r"([A-Za-z_][\w$]*(?:\s*\.\s*[A-Za-z_][\w$]*)*)\s*\(")
 _SHOWN_TOKENS = 20
 
@@ -69,7 +69,11 @@ class SemanticMap(Mapping[str, str]):
         """
         from agentkernel_kb.router.semantic_map_yaml import read_tokens  # YAML is only loaded where it is used.
 
-        return cls(read_tokens(Path(source), environment))
+        tokens = read_tokens(Path(source), environment)
+        try:
+            return cls(tokens)
+        except AKConfigError as error:
+            raise AKConfigError(f"{source}: {error}") from error
 
     def __getitem__(self, token: str) -> str:
         return self._values[token]
@@ -122,12 +126,12 @@ class SemanticMap(Mapping[str, str]):
         Raises:
             UnknownTokenError: There is one.
         """
-        if "<" not in statement or not any(match[0] not in self._values for match in _TOKEN_SHAPED.finditer(statement)):
+        if "<" not in statement or not any(self._is_unknown(match[0]) for match in _TOKEN_SHAPED.finditer(statement)):
             return
         for offset, part in code_parts(statement, language):
             for match in _TOKEN_SHAPED.finditer(part):
                 before = statement[offset + match.start() - 1 : offset + match.start()]
-                if match[0] not in self._values and not (before.isalnum() or before == "_"):
+                if self._is_unknown(match[0]) and not (before.isalnum() or before == "_"):
                     raise UnknownTokenError(match[0], list(self._values))
 
     def check_name(self, name: str) -> None:
@@ -137,8 +141,12 @@ class SemanticMap(Mapping[str, str]):
             UnknownTokenError: There is one.
         """
         for match in _TOKEN_SHAPED.finditer(name):
-            if match[0] not in self._values:
+            if self._is_unknown(match[0]):
                 raise UnknownTokenError(match[0], list(self._values))
+
+    def _is_unknown(self, word: str) -> bool:
+        """Tell whether a word is a placeholder that is not known: one in capitals, or a known one in other letters."""
+        return word not in self._values and (word == word.upper() or word.upper() in self._values)
 
 
 def _checked_token(token: object) -> str:
@@ -179,7 +187,7 @@ def _called_functions(value: str) -> tuple[str, ...]:
 def _unknown_sentence(token: str, known: list[str]) -> str:
     from difflib import get_close_matches  # Only a failure needs it.
 
-    nearest = get_close_matches(token, known, n=1, cutoff=0.6)
+    nearest = [token.upper()] if token.upper() in known else get_close_matches(token, known, n=1, cutoff=0.6)
     hint = f" Did you mean {nearest[0]}?" if nearest else ""
     shown = ", ".join(known[:_SHOWN_TOKENS]) or "none"
     more = f" and {len(known) - _SHOWN_TOKENS} more" if len(known) > _SHOWN_TOKENS else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ import yaml
 
 from agentkernel_kb.errors import AKConfigError
 
+_KEYS = ("semantic_map", "environments")
 _SHAPE = "expected 'semantic_map: {<TOKEN>: name}' and 'environments: {prod: {semantic_map: {<TOKEN>: name}}}'"
 
 
@@ -34,9 +36,12 @@ def read_tokens(path: Path, environment: str | None) -> dict[str, str]:
         AKConfigError: The file cannot be read or has another shape, or the environment is not in it.
     """
     content = _load(path)
-    if not isinstance(content, Mapping) or not {"semantic_map", "environments"} & set(cast("Mapping[object, object]", content)):
+    if not isinstance(content, Mapping):
         raise AKConfigError(f"{path}: {_SHAPE}.")
     document = cast("Mapping[str, object]", content)
+    _check_keys(path, document)
+    if not set(_KEYS) & set(document):
+        raise AKConfigError(f"{path}: {_SHAPE}.")
     environments = _section(path, document, "environments")
     tokens = dict(_section(path, document, "semantic_map"))
     if environment is not None:
@@ -44,6 +49,14 @@ def read_tokens(path: Path, environment: str | None) -> dict[str, str]:
             raise AKConfigError(f"{path}: no environment '{environment}'. Known: {sorted(map(str, environments))}.")
         tokens |= _section(path, environments, environment, "semantic_map")
     return cast("dict[str, str]", tokens)
+
+
+def _check_keys(path: Path, document: Mapping[str, object]) -> None:
+    """Refuse a key that is nearly one of ours; a file may hold other sections too."""
+    for key in document:
+        near = get_close_matches(str(key), _KEYS, n=1, cutoff=0.8)
+        if near and key not in _KEYS:
+            raise AKConfigError(f"{path}: unknown key '{key}'. Did you mean '{near[0]}'?")
 
 
 def _load(path: Path) -> object:

@@ -207,7 +207,7 @@ CASES = [
     ("write_kb", ("notes",), {"text": "x", "params_json": '{"a": 1}'}, "bad_argument", "params_json is for the statement"),
     ("write_kb", ("notes",), {"query": "CREATE", "params_json": {"a": 1}}, "ok", "Written to 'notes'. Id: "),
     ("write_kb", ("handbook",), {"text": "Visas take ten days.", "source": None}, "ok", "Written to 'handbook'. Id: "),
-    ("write_kb", ("handbook",), {"query": "CREATE (:X)"}, "rejected", "text"),
+    ("write_kb", ("handbook",), {"query": "CREATE (:X)"}, "bad_argument", "takes no statements"),
     # Whole calls.
     ("read_kb", ("notes",), {"query": "x", "top_k": 3}, "bad_argument", "read_kb has no argument 'top_k'. Its arguments: backend, query"),
     ("read_kb", ("notes",), {}, "bad_argument", "read_kb needs query. Its arguments: backend, query, limit (optional)."),

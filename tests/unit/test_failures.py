@@ -1,6 +1,7 @@
 """Failures at the tool boundary: each a sentence and an outcome of its own, nothing raised, nothing leaked (A8, X21)."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -85,11 +86,12 @@ def test_a8_an_error_of_the_backend_becomes_a_sentence(error, outcome, says, asy
 def test_x1_a_refusal_points_to_write_kb_where_the_agent_has_it(writable):
     backends = [
         FakeKnowledgeBase("lake", search=False, query_language="sql", refused_words=["delete"]),
-        FakeKnowledgeBase("graph", writable=True),
+        FakeKnowledgeBase("prose", writable=True),
+        FakeKnowledgeBase("ledger", search=False, query_language="sql", writable=True),
     ]
     answer = KnowledgeBuilder(backends).build(writable=writable)[1]("lake", "DELETE FROM t")
     assert answer.startswith("Refused: read_kb only reads. ")
-    assert answer.endswith(" To write, use write_kb with: ['graph'].") == writable
+    assert answer.endswith(" To write, use write_kb with: ['ledger'].") == writable
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
@@ -194,3 +196,68 @@ def test_a8_after_close_the_tools_say_so():
     answers = {tools[1]("lake", "x"), tools[0](), tools[3]()}
     assert answers == {"The knowledge bases are closed. No tool can reach them any more."}
     assert {event.outcome for event in events} == {"closed"}
+
+
+class UntoldError(KnowledgeError):
+    def __str__(self):
+        raise ValueError(CANARY)
+
+
+def test_a8_an_error_without_a_text_is_told_by_its_type():
+    answer, outcome = run(UntoldError())
+    assert (answer, outcome) == ("Backend 'lake' failed on query: UntoldError", "error")
+
+
+@pytest.mark.parametrize("tool", ["get_schemas", "get_all_kb_descriptions", "search_kb"])
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_a8_a_system_without_threads_is_a_sentence(tool, asynchronous, monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    builder = KnowledgeBuilder([FakeKnowledgeBase("b")])
+    monkeypatch.setattr(threading.Thread, "start", refuse)  # A real limit of threads would bring down the test runner.
+    answer = call(builder, tool, {"backend": "b", "query": "x"} if tool == "search_kb" else {}, asynchronous)
+    assert "no thread can be started for kb-b" in answer
+
+
+@pytest.mark.parametrize(
+    "honest",
+    [
+        'unrecognized token: "#"',
+        "Unexpected token: SELECT",
+        "basic arithmetic operators are + and -",
+        "no such column: password_hash",
+        "near tokens: a syntax error",
+        "the bearer of this badge",
+        "user: unknown",
+    ],
+)
+def test_a8_honest_messages_are_not_masked(honest):
+    assert honest in run(KnowledgeQueryError(honest))[0]
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        f"postgresql://me:{CANARY}@db/x",
+        f"mongodb+srv://me:{CANARY}@db",
+        f"password={CANARY}",
+        f"Password: '{CANARY}'",
+        f'{{"password": "{CANARY}"}}',
+        f"host=db user=me pwd={CANARY};",
+        f"api_key={CANARY}",
+        f"x-api-key: {CANARY}",
+        f"AccountKey={CANARY}==",
+        f"access_token={CANARY}",
+        f"token: {CANARY}123",
+        f"Authorization: Bearer {CANARY}",
+        f"authorization: Basic {CANARY}",
+        f"'Authorization': 'Token {CANARY}'",
+        f"Bearer {CANARY}",
+        f"client_secret={CANARY}&x=1",
+    ],
+)
+def test_a8_credentials_in_a_message_of_our_own_are_masked(leak):
+    answer, _ = run(KnowledgeBackendError(f"cannot open {leak} now"))
+    assert CANARY not in answer
+    assert "***" in answer

@@ -210,3 +210,34 @@ class TestSchemas:
         assert parsed["b0"]["a"] == [1, 2]
         assert parsed["b0"]["b"] == "NaN"
         assert parsed["b0"]["d"] == {"self": "<cycle>"}
+
+
+class TestDescriptions:
+    def test_x3_descriptions_that_do_not_fit_are_cut_alike_and_said_so(self):
+        backends = [FakeKnowledgeBase(f"b{number}", description="word " * 1_000) for number in range(30)]
+        lines = KnowledgeBuilder(backends).build()[3]().splitlines()
+        assert lines[0] == "Partial: descriptions are cut to fit 20,000 characters. More: get_schemas."
+        assert [line.split(":")[0] for line in lines[1:]] == [f"- b{number}" for number in range(30)]
+        assert all(line.endswith("…") for line in lines[1:])
+
+
+@pytest.mark.parametrize(
+    ("statement", "limit", "passed"),
+    [("SELECT a LIMIT 50", 3, 50), ("SELECT a", 3, 3), ("SELECT a LIMIT 900", 3, 200), ("SELECT a LIMIT 0", 7, 7)],
+)
+def test_x3_a_plain_backend_is_asked_for_as_many_rows_as_the_statement_wants(statement, limit, passed):
+    backend = FakeKnowledgeBase("b", search=False, query_language="sql")
+    KnowledgeBuilder([backend]).build()[1]("b", statement, limit)
+    assert backend.calls[0][2] == {"limit": passed}
+
+
+def test_x3_one_row_is_one_row():
+    assert ask("read_kb", RecordPage(records(1), more=True), 1)[0].startswith(
+        "Partial: 1 of more than 1 row, limited by limit."
+    )
+
+
+@pytest.mark.parametrize("text", [["a"] * 2_000, {"k": "v" * 50_000}, list(range(100))])
+def test_x3_texts_that_are_no_text_are_bounded_before_they_are_rendered(text):
+    answer, _ = ask("search_kb", [{"text": text, "metadata": {}}] * 200, 200, search=True)
+    assert len(answer) <= 20_000

@@ -3,7 +3,7 @@
 import inspect
 import json
 import typing
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -201,6 +201,13 @@ class TestFetchingAndBrowsing:
             "- [a.md] A (source: s)",
         ]
 
+    def test_x21_ids_that_a_backend_understands_in_another_spelling_are_not_called_missing(self):
+        backend = bundle().on("fetch", [{"text": "A", "metadata": {"id": "a.md"}}])
+        assert tools(backend)["fetch_kb"]("bundle", "a, gone").splitlines() == [
+            "1 of the 2 ids were found in 'bundle'.",
+            "- [a.md] A (source: N/A)",
+        ]
+
     def test_a7_browse_kb_passes_path_and_limit(self):
         backend = bundle()
         tools(backend)["browse_kb"]("bundle", "docs")
@@ -242,6 +249,12 @@ class TestWriting:
         assert description is not None
         assert description.parameters["properties"]["backend"]["enum"] == ["lake", "graph"]
 
+    def test_a8_a_statement_for_a_backend_without_a_language_is_not_stored_as_nothing(self):
+        backend = vectors()
+        answer = tools(backend)["write_kb"]("vectors", query="DELETE FROM x", params_json='{"a": 1}')
+        assert answer == "Backend 'vectors' takes no statements. Give what to store in text."
+        assert backend.calls == []
+
 
 class TestOverview:
     def test_a9_get_schemas_is_json_with_the_declared_capabilities(self):
@@ -265,6 +278,16 @@ class TestOverview:
     def test_a9_a_description_that_begins_with_the_name_does_not_name_it_twice(self):
         answer = tools(FakeKnowledgeBase("geo", description="geo: cities"))["get_all_kb_descriptions"]()
         assert answer == "- geo: cities"
+
+    def test_a9_a_description_that_is_no_text_is_a_fault_of_its_backend(self):
+        answer = tools(FakeKnowledgeBase("x").add_schema({}), lake())["get_all_kb_descriptions"]
+        assert "- lake: " in answer()
+
+        class Nothing(FakeKnowledgeBase):
+            def get_description(self) -> Any:
+                return None
+
+        assert "NoneType in place of text" in tools(Nothing("x"))["get_all_kb_descriptions"]()
 
     def test_a9_diagnostics_are_surfaced(self):
         class Diagnosed(FakeKnowledgeBase):
@@ -366,6 +389,31 @@ class TestConstruction:
 
         with pytest.raises(AKConfigError, match="Skipped has no capabilities"):
             KnowledgeBuilder([Skipped()])
+
+    def test_a5_a_listener_that_nobody_would_await_is_an_error(self):
+        async def listen(event): ...
+
+        with pytest.raises(AKConfigError, match="nobody awaits"):
+            KnowledgeBuilder([lake()], on_event=listen)
+
+    def test_a5_add_schema_before_the_base_constructor_says_so(self):
+        class Skipped(FakeKnowledgeBase):
+            def __init__(self):
+                pass
+
+        with pytest.raises(AKConfigError, match=r"call super\(\).__init__"):
+            Skipped().add_schema({})
+
+    @pytest.mark.parametrize(
+        "name", ["name", "overrides", "worker_pool", "_subject", "_pool", "_lock", "_client", "_workers", "_limits"]
+    )
+    def test_a1_the_base_leaves_common_names_to_its_subclasses(self, name):
+        class Own(FakeKnowledgeBase):
+            def __init__(self):
+                super().__init__("own", [{"text": "hello", "metadata": {}}])
+                setattr(self, name if name != "_lock" else "_own_lock", {})
+
+        assert tools(Own())["search_kb"]("own", "hello") == "- hello (source: N/A)"
 
     def test_a7_the_router_never_connects(self):
         class Counting(FakeKnowledgeBase):

@@ -70,6 +70,12 @@ def test_x2_literals_comments_and_types_pass(statement, language):
     SemanticMap({"<A>": "t"}).check_statement(statement, language)
 
 
+@pytest.mark.parametrize("token", ["<clients>", "<Clients>"])
+def test_x2_a_known_token_in_other_letters_is_reported(token):
+    with pytest.raises(UnknownTokenError, match="Did you mean <CLIENTS>"):
+        SemanticMap({"<CLIENTS>": "c"}).check_statement(f"SELECT * FROM {token}", "sql")
+
+
 def test_x2_a_backslash_does_not_escape_in_sql():
     with pytest.raises(UnknownTokenError):
         SemanticMap().check_statement(r"SELECT 'a\' FROM <B>", "sql")
@@ -170,7 +176,9 @@ class TestYaml:
             ("semantic_map: [1]\n", "'semantic_map' must be a mapping"),
             ("environments: {prod: {semantic_map: 3}}\n", "'prod.semantic_map' must be a mapping"),
             ("environments: {prod: 3}\n", "'prod' must be a mapping"),
-            ("semantic_mapp: {}\n", "expected 'semantic_map"),
+            ("semantic_mapp: {}\n", "unknown key 'semantic_mapp'. Did you mean 'semantic_map'?"),
+            ("semantic_map: {}\nenvironment: {prod: {}}\n", "unknown key 'environment'. Did you mean 'environments'?"),
+            ("stores: {}\n", "expected 'semantic_map"),
             ("- a\n", "expected 'semantic_map"),
             ("", "expected 'semantic_map"),
             ("semantic_map: {<A>: 3}\n", "value for '<A>' must be text, not int"),

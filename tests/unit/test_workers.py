@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from agentkernel_kb.errors import KnowledgeBackendError, KnowledgeBackendError
+from agentkernel_kb.errors import KnowledgeBackendError
 from agentkernel_kb.workers import WorkerPool
 
 
