@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The tests use the installed packages and not the folders beside them: pytest is run as a command, not as a module.
 PYTEST := $(BIN)/pytest
+# A file's tests stay together: the snippets of a page build on each other.
+WORKERS ?= 2
 PACKAGES := . ./adapters/openai ./adapters/langgraph
 PLUGIN := ./tests/plugin
 SOURCES := $(shell find agentkernel_kb adapters -name '*.py' -not -path '*/tests/*') README.md LICENSE
@@ -43,7 +45,7 @@ dependencies: $(VENV)/installed $(VENV)/dev  ## Check that what is imported is d
 	$(BIN)/deptry .
 
 pytest: $(VENV)/installed $(VENV)/dev  ## Run the tests only; ARGS goes to pytest
-	$(PYTEST) $(ARGS)
+	$(PYTEST) -n $(WORKERS) --dist loadfile $(ARGS)
 
 attack: $(VENV)/dev  ## Run the attack corpora on the engines and print both rates
 	@$(BIN)/python tests/corpora/attack.py
@@ -55,6 +57,7 @@ clean:  ## Remove what the other targets made
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/dependencies: $(METADATA)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 …"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing dependencies into $(VENV) (a minute or two, once) …"
 	$(PIP) install --upgrade pip --constraint constraints.txt
