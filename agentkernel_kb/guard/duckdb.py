@@ -1,7 +1,7 @@
 """What only reads in DuckDB: its lexical rules, its statements, and its functions and tables by name.
 
-Sources: the pages of DuckDB's manual on `SELECT`, `FROM`, `PIVOT`, `DESCRIBE`, `EXPLAIN`, literals, keywords and identifiers, and
-the tables `duckdb_functions()` and `duckdb_keywords()` of DuckDB 2.0.1.
+Sources: the pages of DuckDB's manual on `SELECT`, `FROM`, `PIVOT`, `DESCRIBE`, `EXPLAIN`, literals and identifiers, and the
+tables `duckdb_functions()` and `duckdb_keywords()` of DuckDB 2.0.1.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _RULES = LexicalRules(
 )
 
 _GRAMMAR = """
-ALL AND ANY ARRAY AS BERNOULLI BETWEEN BY CASE CAST CUBE DISTINCT ELSE ESCAPE EXCEPT EXCLUDE EXISTS EXTRACT FILTER FOR FROM GROUP
-HAVING ILIKE IN INTERSECT JOIN KEY LATERAL LIKE LIMIT MATERIALIZED NAME NOT OFFSET ON OR OVER OVERLAY PIVOT POSITION QUALIFY RENAME
-REPEATABLE REPLACE RESERVOIR ROLLUP SAMPLE SELECT SETS SOME SUBSTRING SYSTEM TABLESAMPLE THEN TO TRIM TRY_CAST UNION UNPACK UNPIVOT
-USING VALUES WHEN WHERE
+ALL AND ANY ARRAY AS BERNOULLI BETWEEN BY CASE CAST CUBE DISTINCT ELSE ESCAPE EXCEPT EXCLUDE EXISTS EXTRACT FILTER FOR FROM
+GROUP HAVING ILIKE IN INTERSECT JOIN KEY LATERAL LIKE LIMIT MATERIALIZED NAME NOT OFFSET ON OR OVER OVERLAY PIVOT POSITION
+QUALIFY RENAME REPEATABLE REPLACE RESERVOIR ROLLUP SAMPLE SELECT SETS SOME SUBSTRING SYSTEM TABLESAMPLE THEN TO TRIM TRY_CAST
+UNION UNPACK UNPIVOT USING VALUES WHEN WHERE
 """
 _TYPES = "BIT CHAR CHARACTER DEC DECIMAL ENUM FLOAT INTERVAL MAP NUMERIC ROW STRING STRUCT TEXT TIME TIMESTAMP VARCHAR VARYING"
 
 # Classes of sqlglot's tree that only DuckDB's queries have.
 _CLAUSES = frozenset(
     """
-    AtTimeZone Comprehension Cube GroupingSets HavingMax IgnoreNulls Pivot PivotAlias PositionalColumn Qualify RespectNulls Rollup
-    Slice TableSample UnpivotColumns WithinGroup
+    AtTimeZone Comprehension Cube GroupingSets HavingMax IgnoreNulls Pivot PivotAlias PositionalColumn Qualify RespectNulls
+    Rollup Slice TableSample UnpivotColumns WithinGroup
     """.split()  # noqa: SIM905 - a list of words reads better than a word a line
 )
 
@@ -52,8 +52,8 @@ _PREFIXES = ("duckdb_", "pragma_", "pg_")
 # Endings by which a name that is no table is taken for the name of a file.
 _FILE_ENDINGS = frozenset(
     """
-    arrow arrows avro bz2 csv db ddb duckdb feather geojson gpkg gz ipc json jsonl lance ndjson parquet pq shp sqlite sqlite3 tsv
-    txt vortex xls xlsx zip zst
+    arrow arrows avro bz2 csv db ddb duckdb feather geojson gpkg gz ipc json jsonl lance ndjson parquet pq shp sqlite sqlite3
+    tsv txt vortex xls xlsx zip zst
     """.split()  # noqa: SIM905 - a list of words reads better than a word a line
 )
 _PATH_SIGN = re.compile(r"[./\\:*?\[\]{}~$%]")

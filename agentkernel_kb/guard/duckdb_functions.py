@@ -1,7 +1,7 @@
 """DuckDB's functions that compute a value from their arguments and do nothing else, chosen by hand from its catalogue.
 
-Source: `duckdb_functions()` of DuckDB 2.0.1. Left out on purpose: whatever reads files, settings, secrets, variables, the log or
-the process (`read_text`, `glob`, `current_setting`, `getvariable`, `parse_duckdb_log_message`), executes text (`query`,
+Source: `duckdb_functions()` of DuckDB 2.0.1. Left out on purpose: whatever reads files, settings, secrets, variables, the log
+or the process (`read_text`, `glob`, `current_setting`, `getvariable`, `parse_duckdb_log_message`), executes text (`query`,
 `query_table`, `json_execute_serialized_sql`), changes something (`nextval`, `setseed`, `write_log`, `checkpoint`), waits
 (`sleep_ms`, `pg_sleep`), raises what it is told (`error`), or needs minutes for one large value without asking for the time
 (`jaro_similarity`, `jaro_winkler_similarity`, `damerau_levenshtein`).
@@ -16,14 +16,15 @@ least_common_multiple lgamma ln log log10 log2 mod multiply nextafter pi pow pow
 roundbankers sign signbit sin sinh sqrt subtract tan tanh to_base to_binary to_hex trunc unbin unhex xor
 """
 _TEXT = """
-array_to_string ascii bit_length char_length character_length chr concat concat_ws contains decode editdist3 encode ends_with
-format format_bytes formatreadabledecimalsize formatreadablesize from_base64 from_binary from_hex hamming instr jaccard lcase left
-left_grapheme length length_grapheme levenshtein lower lpad ltrim md5 md5_number md5_number_lower md5_number_upper mismatches
-nfc_normalize octet_length ord overlay parse_dirname parse_dirpath parse_filename parse_formatted_bytes parse_path
-pg_size_pretty position prefix printf regexp_escape regexp_extract regexp_extract_all regexp_full_match regexp_matches
-regexp_replace regexp_split_to_array regexp_split_to_table repeat replace reverse right right_grapheme rpad rtrim sha1 sha256
-split split_part starts_with str_split str_split_regex string_split string_split_regex string_to_array strip_accents strlen
-strpos substr substring substring_grapheme suffix to_base64 translate trim ucase unicode upper url_decode url_encode
+array_to_string ascii bit_length char_length character_length chr concat concat_ws contains decode editdist3 encode
+ends_with format format_bytes formatreadabledecimalsize formatreadablesize from_base64 from_binary from_hex hamming instr
+jaccard lcase left left_grapheme length length_grapheme levenshtein lower lpad ltrim md5 md5_number md5_number_lower
+md5_number_upper mismatches nfc_normalize octet_length ord overlay parse_dirname parse_dirpath parse_filename
+parse_formatted_bytes parse_path pg_size_pretty position prefix printf regexp_escape regexp_extract regexp_extract_all
+regexp_full_match regexp_matches regexp_replace regexp_split_to_array regexp_split_to_table repeat replace reverse right
+right_grapheme rpad rtrim sha1 sha256 split split_part starts_with str_split str_split_regex string_split string_split_regex
+string_to_array strip_accents strlen strpos substr substring substring_grapheme suffix to_base64 translate trim ucase
+unicode upper url_decode url_encode
 """
 _DATES = """
 age ago century current_date current_localtime current_localtimestamp date_add date_diff date_part date_sub date_trunc datediff

@@ -144,7 +144,7 @@ def names_of_tables(tree: Expr, rules: GuardDialect) -> frozenset[str]:
             names |= {table.this.name.lower()} & rules.catalogue_functions
         elif isinstance(table.this, exp.Identifier):
             parts = tuple(part.name.lower() for part in table.parts)
-            if len(parts) > 1 or not _is_common_table(table, parts[0]):
+            if len(parts) > 1 or not _is_common_table(table, table.name.lower()):
                 names.add(_known_as(parts, rules))
     for found in tree.find_all(exp.In):
         if (field := found.args.get("field")) is not None and not _is_common_table(found, field.name.lower()):

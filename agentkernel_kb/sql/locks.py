@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agentkernel_kb.errors import AKConfigError, KnowledgeError
 from agentkernel_kb.guard import supported_dialects
+from agentkernel_kb.sql.catalogue import TableSource
 from agentkernel_kb.sql.deadline import Deadline
+from agentkernel_kb.sql.duckdb import DuckDBLock
 from agentkernel_kb.sql.sqlite import SQLiteLock
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import URL, Engine
+    from sqlalchemy.engine import URL
+
+
+class Connections(Protocol):
+    """Where connections come from; a SQLAlchemy engine is one of these."""
+
+    def connect(self) -> AbstractContextManager[Any]:
+        """Hand out a connection."""
+        ...
+
+    def dispose(self) -> None:
+        """Close the connections."""
+        ...
 
 
 class EngineLock(Protocol):
@@ -23,8 +37,12 @@ class EngineLock(Protocol):
         """The guard's name of the dialect."""
         ...
 
-    def make_engine(self, connections: int) -> Engine:
-        """Return an engine whose connections, at most `connections`, can only read."""
+    def make_engine(self, connections: int) -> Connections:
+        """Return what hands out connections, at most `connections` at a time, that can only read."""
+        ...
+
+    def driver(self, connection: Any) -> Any:
+        """Return the driver's own connection behind one that was handed out."""
         ...
 
     def reading(self, connection: Any, deadline: Deadline, *, whole: bool) -> AbstractContextManager[None]:
@@ -34,8 +52,8 @@ class EngineLock(Protocol):
         """
         ...
 
-    def hidden_tables(self, connection: Any) -> Collection[str]:
-        """Return the names of tables that the engine keeps for itself."""
+    def tables(self, connection: Any) -> TableSource:
+        """Return what a connection that was handed out tells about the tables."""
         ...
 
     def rows(self, connection: Any, statement: str) -> Any:
@@ -51,7 +69,7 @@ class EngineLock(Protocol):
         ...
 
 
-_LOCKS = {"sqlite": SQLiteLock}
+_LOCKS: dict[str, Callable[..., EngineLock]] = {"duckdb": DuckDBLock, "sqlite": SQLiteLock}
 
 
 def lock_for(url: URL, *, tables: Collection[str] | None, max_value_bytes: int) -> EngineLock:

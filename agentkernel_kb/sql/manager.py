@@ -19,7 +19,7 @@ from agentkernel_kb.errors import (
 from agentkernel_kb.guard import ReadStatement, analyse_read
 from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
 from agentkernel_kb.render import NOTHING_FOUND, table
-from agentkernel_kb.sql.catalogue import Catalogue, quoted
+from agentkernel_kb.sql.catalogue import Catalogue
 from agentkernel_kb.sql.locks import EngineLock, lock_for
 from agentkernel_kb.sql.reader import Reader
 from agentkernel_kb.sql.rows import records, typed_rows
@@ -173,7 +173,7 @@ class SQLManager(KnowledgeBase):
         if self._tables is not None:
             outside = sorted(read.tables - {name.lower() for name in self._tables})
             if outside:
-                known = ", ".join(map(quoted, self._tables))
+                known = ", ".join(self._tables)
                 raise KnowledgeGuardError(f"Only these tables may be read: {known}", part=outside[0])
         return read
 
@@ -183,7 +183,7 @@ class SQLManager(KnowledgeBase):
         if name is None or catalogue is None:
             return error
         near = catalogue.near(name)
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"Tables: {', '.join(map(quoted, catalogue.names[:30]))}"
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"Tables: {', '.join(catalogue.labels()[:30])}"
         return KnowledgeQueryError(f"{error}. {hint}")
 
     def format_results(self, rows: Iterable[Record]) -> str:
@@ -199,7 +199,7 @@ class SQLManager(KnowledgeBase):
         if self._description:
             return f"{self.backend_name}: {self._description}"
         catalogue = self._known_catalogue()
-        names = [quoted(name) for name in catalogue.names] if catalogue else []
+        names = catalogue.labels() if catalogue else []
         shown = ", ".join(names[:_TABLES_IN_DESCRIPTION]) + (", …" if len(names) > _TABLES_IN_DESCRIPTION else "")
         return f"{self.backend_name}: SQL database ({self._lock.dialect})" + (f" with the tables {shown}" if shown else "")
 

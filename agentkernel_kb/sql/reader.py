@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from concurrent.futures import wait
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from agentkernel_kb.errors import KnowledgeError, KnowledgeTimeoutError
 from agentkernel_kb.sql.catalogue import Catalogue, read_catalogue
 from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.locks import EngineLock
 from agentkernel_kb.workers import WorkerPool
-
-if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
 
 T = TypeVar("T")
 
@@ -55,8 +52,8 @@ class Reader:
         """
         return self.run(lambda connection: self._fetch(connection, statement, most), seconds)
 
-    def _fetch(self, connection: Connection, statement: str, most: int) -> Fetched:
-        cursor = self._lock.rows(connection.connection.driver_connection, statement)
+    def _fetch(self, connection: Any, statement: str, most: int) -> Fetched:
+        cursor = self._lock.rows(self._lock.driver(connection), statement)
         rows: list[tuple[Any, ...]] = []
         bytes_left = MAX_PAGE_BYTES
         try:
@@ -65,7 +62,7 @@ class Reader:
                 if len(rows) == most or bytes_left <= 0:
                     return Fetched(columns, rows, more=True)
                 rows.append(row)
-                bytes_left -= sum(len(value) for value in row if isinstance(value, str | bytes))
+                bytes_left -= sum(map(_weight, row))
             return Fetched(columns, rows, more=False)
         finally:
             cursor.close()
@@ -79,13 +76,12 @@ class Reader:
         """
         deadline = Deadline(seconds)
 
-        def look(connection: Connection) -> Catalogue:
-            hidden = self._lock.hidden_tables(connection.connection.driver_connection)
-            return read_catalogue(connection, deadline, only=only, hidden=hidden, most=most)
+        def look(connection: Any) -> Catalogue:
+            return read_catalogue(self._lock.tables(connection), deadline, only=only, most=most)
 
         return self.run(look, seconds, whole=True)
 
-    def run(self, work: Callable[[Connection], T], seconds: float, *, whole: bool = False) -> T:
+    def run(self, work: Callable[[Any], T], seconds: float, *, whole: bool = False) -> T:
         """Return what `work` makes of a connection, which sees the `whole` catalogue if it has to.
 
         Raises:
@@ -103,10 +99,10 @@ class Reader:
         future.cancel()
         raise KnowledgeTimeoutError(f"The database did not answer within {deadline.seconds:g} s.")
 
-    def _held(self, connection: Connection, deadline: Deadline, whole: bool) -> AbstractContextManager[None]:
-        return self._lock.reading(connection.connection.driver_connection, deadline, whole=whole)
+    def _held(self, connection: Any, deadline: Deadline, whole: bool) -> AbstractContextManager[None]:
+        return self._lock.reading(self._lock.driver(connection), deadline, whole=whole)
 
-    def _run(self, work: Callable[[Connection], T], deadline: Deadline, whole: bool) -> T:
+    def _run(self, work: Callable[[Any], T], deadline: Deadline, whole: bool) -> T:
         try:
             with self._engine.connect() as connection, self._held(connection, deadline, whole):
                 return work(connection)
@@ -120,3 +116,14 @@ class Reader:
         """Close the connections; work that runs is left to end at its deadline. May be called twice."""
         self._workers.release()
         self._engine.dispose()
+
+
+def _weight(value: object) -> int:
+    """Return about how many bytes a value takes, those inside of it included."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(_weight(key) + _weight(inner) for key, inner in cast("dict[object, object]", value).items())
+    if isinstance(value, list | tuple):
+        return sum(map(_weight, cast("list[object]", value)))
+    return 8

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, unquote, urlencode
 
 from agentkernel_kb.errors import (
@@ -28,10 +28,11 @@ from agentkernel_kb.guard.sqlite import (
     SQLITE_FUNCTIONS,
 )
 from agentkernel_kb.sql.deadline import Deadline
+from agentkernel_kb.sql.reflection import ReflectedTables
 from agentkernel_kb.sql.sqlite_functions import LinearFunctions
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import URL, Engine
+    from sqlalchemy.engine import URL, Connection, Engine
 
 _FILE_HEADER = b"SQLite format 3\x00"
 _STEPS_BETWEEN_CHECKS = 500
@@ -107,9 +108,13 @@ class SQLiteLock:
         finally:
             connection.finish()
 
-    def hidden_tables(self, connection: ReadingConnection) -> Collection[str]:
-        """Return the names of the tables in which full-text and other virtual tables keep their content."""
-        return connection.shadow_tables()
+    def driver(self, connection: Connection) -> ReadingConnection:
+        """Return the driver's connection behind one of SQLAlchemy's."""
+        return cast("ReadingConnection", connection.connection.driver_connection)
+
+    def tables(self, connection: Connection) -> ReflectedTables:
+        """Return what the connection tells about tables, without those in which virtual tables keep their content."""
+        return ReflectedTables(connection, self.driver(connection).shadow_tables())
 
     def rows(self, connection: ReadingConnection, statement: str) -> sqlite3.Cursor:
         """Send a statement and return its open cursor; closing it ends the work."""

@@ -1,4 +1,4 @@
-"""The observatory on which the DuckDB corpora run: nested types, time series, two schemas, and names that look like keywords."""
+"""The observatory on which the DuckDB corpora run: nested types, time series, two schemas, names that look like keywords."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ COMMENT ON COLUMN cities.population IS 'inhabitants, latest census';
 
 CONTENT = """
 INSERT INTO countries VALUES
-    ('CH', 'Switzerland', 'Europe', ['de', 'fr', 'it', 'rm'], {'capital': 'Bern', 'founded': 1848}, MAP {'web': 'admin.example'}),
+    ('CH', 'Switzerland', 'Europe', ['de', 'fr', 'it', 'rm'],
+     {'capital': 'Bern', 'founded': 1848}, MAP {'web': 'admin.example'}),
     ('DE', 'Germany', 'Europe', ['de'], {'capital': 'Berlin', 'founded': 1949}, MAP {}),
     ('JP', 'Japan', 'Asia', ['ja'], {'capital': 'Tokyo', 'founded': NULL}, NULL);
 INSERT INTO cities VALUES
@@ -58,7 +59,8 @@ INSERT INTO cities VALUES
     (3, 'Berlin', 'DE', 3755251, 891.7, {'lat': 52.52, 'lon': 13.4}, '1237-10-28'),
     (4, '東京', 'JP', 14094034, 2194.1, NULL, '1457-01-01');
 INSERT INTO readings VALUES
-    ('north', '2024-01-01 00:00', -3.5, ['ok']), ('north', '2024-01-01 12:00', 1.25, []), ('north', '2024-01-02 00:00', NULL, NULL),
+    ('north', '2024-01-01 00:00', -3.5, ['ok']), ('north', '2024-01-01 12:00', 1.25, []),
+    ('north', '2024-01-02 00:00', NULL, NULL),
     ('north', '2024-01-03 00:00', -7.0, ['ok', 'late']), ('south', '2024-01-01 00:00', 14.0, ['ok']),
     ('south', '2024-01-02 12:00', 19.5, ['check', 'late']);
 INSERT INTO prices VALUES
@@ -67,7 +69,8 @@ INSERT INTO trades VALUES ('A', '2024-01-01 09:45', 5), ('A', '2024-01-01 10:00'
 INSERT INTO budget VALUES ('sales', 100, 120, NULL), ('research', 80, 80, 95);
 INSERT INTO parts VALUES ('desk', 'top', 1), ('desk', 'leg', 4), ('leg', 'screw', 6), ('top', 'screw', 8);
 INSERT INTO documents VALUES
-    ('5f0c954e-1111-4a2b-8c3d-0123456789ab', '{"title": "Insert coin", "tags": ["drop", "update"], "size": {"kb": 4}}', '\\x00\\xFF'::BLOB,
+    ('5f0c954e-1111-4a2b-8c3d-0123456789ab', '{"title": "Insert coin", "tags": ["drop", "update"], "size": {"kb": 4}}',
+     '\\x00\\xFF'::BLOB,
      [0.1, 0.2, 0.3, 0.4], 170141183460469231731687303715884105727, 7, '10110'),
     ('5f0c954e-2222-4a2b-8c3d-0123456789ab', '{"title": null, "tags": []}', NULL, [1, 0, 0, 0], -1, 'seven', NULL);
 INSERT INTO "order" VALUES ('a', 1, '2024-01-01', 'x', 3, true), ('b', 2, '2024-06-30', NULL, 4, false);

@@ -717,7 +717,7 @@ def test_a_url_can_only_narrow(database: Path, url: str) -> None:
 def test_another_dialect_is_an_error_that_names_the_supported_ones(url: str) -> None:
     with pytest.raises(AKConfigError) as error:
         SQLManager(url)
-    assert "Supported: ['sqlite']" in str(error.value)
+    assert "Supported: ['duckdb', 'sqlite']" in str(error.value)
     assert "hunter2" not in repr(error.value)
 
 
