@@ -14,6 +14,7 @@ from agentkernel_kb.errors import KnowledgeDependencyError
 if TYPE_CHECKING:
     from agentkernel_kb.testing.adapters import AdapterContract
     from agentkernel_kb.testing.contract import KnowledgeBaseContract
+    from agentkernel_kb.testing.contract.samples import Samples
     from agentkernel_kb.testing.declaration import declaration_faults
     from agentkernel_kb.testing.fake import FakeKnowledgeBase
 
@@ -21,10 +22,11 @@ _HOME_OF = {
     "AdapterContract": "adapters",
     "FakeKnowledgeBase": "fake",
     "KnowledgeBaseContract": "contract",
+    "Samples": "contract.samples",
     "declaration_faults": "declaration",
 }
 
-__all__ = ["AdapterContract", "FakeKnowledgeBase", "KnowledgeBaseContract", "declaration_faults"]
+__all__ = ["AdapterContract", "FakeKnowledgeBase", "KnowledgeBaseContract", "Samples", "declaration_faults"]
 
 # Pytest explains the asserts of a module other than a test's own only where it is told before that module is imported.
 if _pytest := sys.modules.get("pytest"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from types import FunctionType
 from typing import Any, ClassVar, TypeVar, cast
@@ -38,11 +39,20 @@ class GatedSuite:
     samples: ClassVar[dict[str, tuple[str, ...]]] = {}
     """For each feature the attributes that a subclass has to give."""
 
+    other_words: ClassVar[dict[str, str]] = {}
+    """Words that are easily taken for a feature, and the feature that is meant."""
+
+    @classmethod
+    def sample_faults(cls) -> Iterable[str]:
+        """Yield what is wrong with the samples given, a sentence each; a suite that can tell overrides it."""
+        return ()
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Check the subclass and keep the tests that apply to it.
 
         Raises:
-            TypeError: A contract test is redefined, an unknown feature is declared, or a sample is missing.
+            TypeError: A contract test is redefined, an unknown feature is declared, a sample is missing or of the wrong kind,
+                or a class that pytest would collect lacks a method that the suite needs.
         """
         super().__init_subclass__(**kwargs)
         suite = _suite_of(cls)
@@ -73,13 +83,8 @@ def _suite_of(cls: type[GatedSuite]) -> type[GatedSuite]:
 
 
 def _check_subclass(cls: type[GatedSuite], suite: type[GatedSuite]) -> None:
-    unknown = sorted(set(cls.declares) - set(suite.features))
-    if unknown:
-        raise TypeError(f"{cls.__name__}.declares names {unknown}; {suite.__name__} knows {sorted(suite.features)}.")
-    wanted = [name for feature in sorted(cls.declares) for name in suite.samples.get(feature, ())]
-    missing = [name for name in wanted if not getattr(cls, name, None)]
-    if missing:
-        raise TypeError(f"{cls.__name__} declares {sorted(cls.declares)} and has to give {missing}.")
+    _check_declared(cls, suite)
+    _check_samples(cls, suite)
     for name, _ in contract_tests(suite):
         replacement = _replacement(cls, suite, name)
         if replacement is not None and not _is_expected_failure(replacement[0]):
@@ -87,6 +92,37 @@ def _check_subclass(cls: type[GatedSuite], suite: type[GatedSuite]) -> None:
                 f"{cls.__name__} redefines {name} of {suite.__name__}. A contract test can only be replaced by one that is "
                 "marked @pytest.mark.xfail(strict=True, reason=…)."
             )
+    _check_methods(cls, suite)
+
+
+def _check_declared(cls: type[GatedSuite], suite: type[GatedSuite]) -> None:
+    unknown = sorted(set(cls.declares) - set(suite.features))
+    if unknown:
+        meant = [f" {word!r} is called {suite.other_words[word]!r} here." for word in unknown if word in suite.other_words]
+        known = sorted(suite.features)
+        raise TypeError(f"{cls.__name__}.declares names {unknown}; {suite.__name__} knows {known}.{''.join(meant)}")
+
+
+def _check_samples(cls: type[GatedSuite], suite: type[GatedSuite]) -> None:
+    wanted = [name for feature in sorted(cls.declares) for name in suite.samples.get(feature, ())]
+    missing = [name for name in wanted if not getattr(cls, name, None)]
+    if missing:
+        raise TypeError(f"{cls.__name__} declares {sorted(cls.declares)} and has to give {missing}.")
+    faults = [f"{cls.__name__}: {fault}" for fault in cls.sample_faults()]
+    if faults:
+        raise TypeError("\n".join(faults))
+
+
+def _check_methods(cls: type[GatedSuite], suite: type[GatedSuite]) -> None:
+    """Complain of a missing method where pytest, which passes over an abstract class in silence, would say nothing."""
+    abstract = sorted(getattr(suite, "__abstractmethods__", ()))
+    missing = [name for name in abstract if getattr(getattr(cls, name), "__isabstractmethod__", False)]
+    if missing and cls.__name__.startswith("Test") and getattr(cls, "__test__", True):
+        wanted = ", ".join(f"{name}{inspect.signature(getattr(suite, name))}" for name in missing)
+        raise TypeError(
+            f"{cls.__name__} is missing {wanted}. A class that is only a base for others is one whose name does not begin "
+            "with Test."
+        )
 
 
 def _replacement(cls: type[GatedSuite], suite: type[GatedSuite], name: str) -> tuple[object] | None:

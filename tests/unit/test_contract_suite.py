@@ -6,18 +6,17 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
-from typing import Any
+from dataclasses import dataclass
 from xml.etree import ElementTree
 
 import pytest
 
-from agentkernel_kb.testing import KnowledgeBaseContract
-from agentkernel_kb.testing.gating import GatedSuite, contract_tests, requires
-
 WRONG_BACKENDS = '''
 """Backends with one fault each."""
-import time
-from agentkernel_kb.errors import KnowledgeCapabilityError
+import itertools
+import threading
+from agentkernel_kb import KnowledgeBase, KnowledgeCapabilities
+from agentkernel_kb.errors import KnowledgePathError
 from agentkernel_kb.testing import FakeKnowledgeBase, KnowledgeBaseContract
 
 RECORDS = [
@@ -174,11 +173,118 @@ class TestNotThreadSafe(Contract):
     declares = {"search"}
 
     class backend_class(FakeKnowledgeBase):
+        numbers, pairs = itertools.count(), threading.Barrier(2)
+
         def search(self, query, limit=3, **kwargs):
-            self.last = getattr(self, "last", 0) + 1
-            mine = self.last
-            time.sleep(0.05)
+            self.last = mine = next(self.numbers)
+            if threading.current_thread().name.startswith("Thread-"):
+                self.pairs.wait(timeout=60)  # Two searches at a time, one of which has overwritten what the other keeps.
             return super().search(query if mine == self.last else "", limit)
+
+
+class TestThreadBound(Contract):
+    declares = {"search"}
+
+    class backend_class(FakeKnowledgeBase):
+        def search(self, query, limit=3, **kwargs):
+            if threading.current_thread() is not threading.main_thread():
+                raise RuntimeError("made in another thread")
+            return super().search(query, limit)
+
+
+class Folder(KnowledgeBase):
+    """A folder of notes that is served as far as a path leads."""
+    backend_name = "folder"
+
+    def __init__(self, root):
+        self.root = root
+        super().__init__(KnowledgeCapabilities(fetch=True, browse=True))
+        self.add_schema({"holds": "notes"})
+
+    def connect(self, **kwargs):
+        pass
+
+    def get_description(self):
+        return "folder: notes"
+
+    def fetch(self, ids, **kwargs):
+        return [self.note(place) for place in map(self.place, ids) if place.is_file()]
+
+    def browse(self, path="", limit=50, **kwargs):
+        place = self.place(path)
+        return [self.note(file) for file in sorted(place.glob("*.json"))[:limit]]
+
+    def note(self, place):
+        return {"text": place.read_text(), "metadata": {"id": place.name}}
+
+    def place(self, path):
+        return self.root / path
+
+
+class TestServesTheDisk(Contract):
+    declares = {"fetch", "browse"}
+    fetch_ids = ["lamp.json", "desk.json"]
+    browse_path, browse_expects = "", "lamp.json"
+    backend_class = Folder
+
+    def make_backend(self, tmp_path):
+        root = tmp_path / "notes"
+        root.mkdir()
+        for name in self.fetch_ids:
+            (root / name).write_text("A note.")
+        return self.backend_class(root)
+
+
+class TestServesWhatBeginsAlike(TestServesTheDisk):
+    class backend_class(Folder):
+        def place(self, path):
+            place = (self.root / path).resolve()
+            return place if str(place).startswith(str(self.root)) else self.root / "nothing"
+
+    def make_backend(self, tmp_path):
+        for name in self.fetch_ids:
+            (tmp_path / name).write_text("A note.")
+        return self.backend_class(tmp_path)
+
+
+class TestServesItsFolder(TestServesTheDisk):
+    class backend_class(Folder):
+        def place(self, path):
+            place = (self.root / path).resolve()
+            return place if place.is_relative_to(self.root.resolve()) else self.root / "nothing"
+
+
+class TestRefusesOtherFolders(TestServesTheDisk):
+    class backend_class(Folder):
+        def place(self, path):
+            place = (self.root / path).resolve()
+            if not place.is_relative_to(self.root.resolve()):
+                raise KnowledgePathError(f"{path!r} leaves the folder.")
+            return place
+
+
+class TestCommas(Contract):
+    declares = {"search", "fetch", "browse"}
+
+    class backend_class(FakeKnowledgeBase):
+        def held(self):
+            return [self.comma(record) for record in super().held()]
+
+        def fetch(self, ids, **kwargs):
+            return [self.comma(record) for record in super().fetch([name.replace(",", "/") for name in ids])]
+
+        def browse(self, path="", limit=50, **kwargs):
+            return [self.comma(record) for record in super().browse(path, limit)]
+
+        def comma(self, record):
+            return {**record, "metadata": {**record["metadata"], "id": record["metadata"]["id"].replace("/", ",")}}
+
+
+class TestMakesNothing(Contract):
+    declares = {"search"}
+
+    def make_backend(self, tmp_path):
+        pass
 
 
 class TestForgetsToStore(Contract):
@@ -210,13 +316,34 @@ ALL_FAIL: dict[str, set[str]] = {
         "test_long_vectors_are_not_rendered",
     },
     "TestShufflesIds": {"test_fetch_keeps_the_order_asked_for"},
-    "TestRaisesOnUnknownIds": {"test_fetch_leaves_out_unknown_ids"},
+    "TestRaisesOnUnknownIds": {"test_fetch_leaves_out_unknown_ids", "test_fetch_stays_in_the_store"},
     "TestStoresTwice": {"test_writing_twice_stores_once", "test_add_returns_an_id_per_record", "test_aadd_is_add"},
     "TestGluesIdentity": {"test_ids_tell_text_from_source"},
     "TestClosesOnce": {"test_close_may_be_called_twice"},
     "TestOverridesDeclaration": {"test_added_schema_never_overrides_the_declaration"},
     "TestOtherTwin": {"test_asearch_is_search"},
     "TestNotThreadSafe": {"test_search_from_several_threads"},
+    "TestThreadBound": {
+        "test_search_from_several_threads",
+        "test_asearch_is_search",
+        "test_search_kb_answers",
+        "test_read_kb_answers",
+    },
+    "TestServesTheDisk": {"test_fetch_stays_in_the_store", "test_browse_stays_in_the_store"},
+    "TestServesWhatBeginsAlike": {"test_fetch_stays_in_the_store", "test_browse_stays_in_the_store"},
+    "TestServesItsFolder": set(),
+    "TestRefusesOtherFolders": set(),
+    "TestCommas": {
+        "test_browse_kb_answers",
+        "test_browse_shows_what_is_known",
+        "test_entries_can_be_fetched",
+        "test_fetch_answers_with_records",
+        "test_fetch_keeps_the_order_asked_for",
+        "test_fetch_kb_answers",
+        "test_fetch_leaves_out_unknown_ids",
+        "test_hits_can_be_fetched",
+        "test_ids_stand_before_the_text",
+    },
     "TestForgetsToStore": {
         "test_what_is_written_is_found",
         "test_writing_twice_stores_once",
@@ -229,12 +356,17 @@ ALL_FAIL: dict[str, set[str]] = {
     },
 }
 
-FULL = frozenset({"search", "query", "guard", "fetch", "browse", "write", "ids"})
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many tests ran for each class of wrong backends, and what each failed test says."""
+
+    ran: dict[str, int]
+    failed: dict[str, dict[str, str]]
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, int], dict[str, set[str]]]:
-    """How many tests ran, and which failed, for each class of wrong backends."""
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     folder = tmp_path_factory.mktemp("suite")
     (folder / "test_wrong.py").write_text(WRONG_BACKENDS, encoding="utf-8")
     report = folder / "report.xml"
@@ -243,106 +375,40 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, int], d
     result = subprocess.run(command, cwd=folder, env=bare, capture_output=True, text=True, check=False)
     assert result.returncode == 1, result.stdout + result.stderr
     ran: dict[str, int] = defaultdict(int)
-    failed: dict[str, set[str]] = defaultdict(set)
+    failed: dict[str, dict[str, str]] = defaultdict(dict)
     for case in ElementTree.parse(report).iter("testcase"):
         subject = case.attrib["classname"].rpartition(".")[2]
         assert case.find("skipped") is None
         ran[subject] += 1
         if len(case):
-            failed[subject].add(case.attrib["name"].partition("[")[0])
-    return dict(ran), dict(failed)
+            failed[subject][case.attrib["name"].partition("[")[0]] = "".join(case.itertext())
+    return Outcome(dict(ran), dict(failed))
 
 
 @pytest.mark.parametrize("subject", ALL_FAIL)
-def test_a_wrong_backend_fails_the_right_tests(subject: str, outcome: tuple[dict[str, int], dict[str, set[str]]]) -> None:
-    assert outcome[1].get(subject, set()) == ALL_FAIL[subject]
+def test_a_wrong_backend_fails_the_right_tests(subject: str, outcome: Outcome) -> None:
+    assert set(outcome.failed.get(subject, {})) == ALL_FAIL[subject]
 
 
-def test_what_is_not_declared_is_not_collected(outcome: tuple[dict[str, int], dict[str, set[str]]]) -> None:
-    ran = outcome[0]
-    assert set(ran) == set(ALL_FAIL)
-    assert (ran["TestSound"], ran["TestUncovered"]) == (87, 39)
+def test_what_is_not_declared_is_not_collected(outcome: Outcome) -> None:
+    assert set(outcome.ran) == {*ALL_FAIL, "TestMakesNothing"}
+    assert (outcome.ran["TestSound"], outcome.ran["TestUncovered"]) == (89, 39)
 
 
-def subclass(**members: Any) -> type[KnowledgeBaseContract]:
-    samples = {name: "given" for names in KnowledgeBaseContract.samples.values() for name in names}
-    return type("TestIt", (KnowledgeBaseContract,), {**samples, "declares": FULL, **members})
+@pytest.mark.parametrize("test", ["test_hits_can_be_fetched", "test_entries_can_be_fetched", "test_fetch_answers_with_records"])
+def test_an_id_with_a_comma_is_named(test: str, outcome: Outcome) -> None:
+    assert "id 'policies,guarantee' contains a comma, by which fetch_kb separates ids" in outcome.failed["TestCommas"][test]
 
 
-def test_every_test_of_the_suite_is_reachable() -> None:
-    every = subclass()
-    assert all(getattr(every, name) is test for name, test in contract_tests(KnowledgeBaseContract))
+@pytest.mark.parametrize("operation", ["fetch", "browse"])
+def test_what_is_given_away_is_named_with_the_path_to_it(operation: str, outcome: Outcome) -> None:
+    said = outcome.failed["TestServesTheDisk"][f"test_{operation}_stays_in_the_store"]
+    assert {"fetch": "fetch(['../canary-7d0f'])", "browse": "browse('../')"}[operation] in said
+    assert "leads out of the store and answers with [{'text': " in said
+    assert "in place of [] or a KnowledgePathError" in said
 
 
-def test_a_test_that_does_not_apply_is_gone() -> None:
-    assert getattr(subclass(declares={"fetch"}), "test_search_finds_what_is_known") is None  # noqa: B009 - it is no attribute
-
-
-def test_a_subclass_of_a_subclass_has_what_it_declares() -> None:
-    narrow = subclass(declares={"fetch"})
-    wide = type("TestWide", (narrow,), {"declares": {"search", "fetch"}})
-    expected = dict(contract_tests(KnowledgeBaseContract))["test_search_finds_what_is_known"]
-    assert vars(wide)["test_search_finds_what_is_known"] is expected
-
-
-def harmless(self: object) -> None: ...
-
-
-@pytest.mark.parametrize("replacement", [None, harmless], ids=["nothing", "a function"])
-def test_a_contract_test_cannot_be_redefined(replacement: object) -> None:
-    with pytest.raises(TypeError, match="TestIt redefines test_close_may_be_called_twice of KnowledgeBaseContract"):
-        subclass(test_close_may_be_called_twice=replacement)
-
-
-def test_a_mixin_cannot_redefine_one_either() -> None:
-    mixin = type("Mixin", (), {"test_close_may_be_called_twice": None})
-    with pytest.raises(TypeError, match="TestMixed redefines test_close_may_be_called_twice"):
-        type("TestMixed", (mixin, subclass()), {})
-
-
-def test_a_subclass_cannot_redefine_one_that_its_parent_does_not_collect() -> None:
-    with pytest.raises(TypeError, match="TestLater redefines test_search_finds_what_is_known"):
-        type("TestLater", (subclass(declares={"fetch"}),), {"test_search_finds_what_is_known": None})
-
-
-def test_a_known_fault_can_be_expected() -> None:
-    @pytest.mark.xfail(strict=True, reason="the store closes once")
-    def known_fault() -> None: ...
-
-    assert vars(subclass(test_close_may_be_called_twice=known_fault))["test_close_may_be_called_twice"] is known_fault
-
-
-@pytest.mark.parametrize("marks", [{"strict": True}, {"reason": "r"}, {"strict": False, "reason": "r"}], ids=str)
-def test_a_fault_is_expected_strictly_and_with_a_reason(marks: dict[str, Any]) -> None:
-    @pytest.mark.xfail(**marks)
-    def excused() -> None: ...
-
-    with pytest.raises(TypeError, match="redefines"):
-        subclass(test_close_may_be_called_twice=excused)
-
-
-def test_an_unknown_feature_is_a_mistake() -> None:
-    with pytest.raises(TypeError, match=r"TestIt.declares names \['fly'\]; KnowledgeBaseContract knows \['browse', "):
-        subclass(declares={"fly"})
-
-
-def test_missing_samples_are_named() -> None:
-    with pytest.raises(
-        TypeError, match=r"TestIt declares \['fetch', 'search'\] and has to give \['fetch_ids', 'search_query'\]"
-    ):
-        subclass(declares={"search", "fetch"}, search_query="", fetch_ids=())
-
-
-def test_another_suite_can_be_gated_in_the_same_way() -> None:
-    class Suite(GatedSuite):
-        features = frozenset({"fly"})
-
-        @requires("fly")
-        def test_flies(self) -> None: ...
-
-        def test_walks(self) -> None: ...
-
-    class TestPenguin(Suite):
-        pass
-
-    assert (getattr(TestPenguin, "test_flies"), TestPenguin.test_walks) == (None, Suite.test_walks)  # noqa: B009 - as above
+def test_a_backend_that_is_not_made_is_one_clear_error_each_time(outcome: Outcome) -> None:
+    said = outcome.failed["TestMakesNothing"]
+    assert set(said) > {"test_close_may_be_called_twice", "test_search_finds_what_is_known", "test_read_kb_answers"}
+    assert set(said.values()) == {"TestMakesNothing.make_backend returned None; it has to return a KnowledgeBase."}

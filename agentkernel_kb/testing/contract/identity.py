@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from agentkernel_kb.base import KnowledgeBase
-from agentkernel_kb.testing.contract.samples import MANY, Samples, assert_are_records, assert_same_from_threads, ids, run, texts
+from pathlib import Path
+
+from agentkernel_kb.base import KnowledgeBase, overrides
+from agentkernel_kb.testing.contract.canaries import canaries
+from agentkernel_kb.testing.contract.samples import (
+    MANY,
+    Samples,
+    assert_are_records,
+    assert_have_ids,
+    assert_same_from_threads,
+    ids,
+    run,
+    texts,
+)
 from agentkernel_kb.testing.gating import requires
 
 
@@ -14,14 +26,15 @@ class FetchTests(Samples):
     def test_fetch_keeps_the_order_asked_for(self, backend: KnowledgeBase) -> None:
         """Records come in the order of the ids."""
         wanted = list(self.fetch_ids)
-        assert len(wanted) >= 2
         assert ids(backend.fetch(wanted)) == wanted
         assert ids(backend.fetch(wanted[::-1])) == wanted[::-1]
 
     @requires("fetch")
     def test_fetch_answers_with_records(self, backend: KnowledgeBase) -> None:
-        """What is fetched is a mapping of text and metadata."""
-        assert_are_records(backend.fetch(list(self.fetch_ids)))
+        """What is fetched is a mapping of text and metadata, with an id by which it can be fetched again."""
+        records = backend.fetch(list(self.fetch_ids))
+        assert_are_records(records)
+        assert_have_ids(records)
 
     @requires("fetch")
     def test_fetch_leaves_out_unknown_ids(self, backend: KnowledgeBase) -> None:
@@ -53,7 +66,16 @@ class FetchTests(Samples):
     def test_ids_stand_before_the_text(self, backend: KnowledgeBase) -> None:
         """A model reads each record's id where it can copy it from."""
         answer = backend.format_results(backend.fetch(list(self.fetch_ids)))
-        assert all(f"- [{name}] " in answer for name in self.fetch_ids)
+        assert [name for name in self.fetch_ids if f"- [{name}] " not in answer] == [], answer
+
+    @requires("fetch")
+    def test_fetch_stays_in_the_store(self, backend: KnowledgeBase, tmp_path: Path) -> None:
+        """An id that reads as a path out of the store is an unknown one, or a `KnowledgePathError`."""
+        with canaries(tmp_path, self.fetch_ids) as outside:
+            for identity in outside.paths:
+                outside.assert_kept(f"fetch([{identity!r}])", lambda wanted=identity: backend.fetch([wanted]))
+                if overrides(backend, "afetch"):
+                    outside.assert_kept(f"afetch([{identity!r}])", lambda wanted=identity: run(backend.afetch([wanted])))
 
 
 class BrowseTests(Samples):
@@ -104,6 +126,16 @@ class BrowseTests(Samples):
 
     @requires("browse", "fetch")
     def test_entries_can_be_fetched(self, backend: KnowledgeBase) -> None:
-        """Each id that browsing shows can be fed straight back into `fetch`."""
-        shown = [name for name in ids(backend.browse(self.browse_path)) if name]
-        assert ids(backend.fetch(shown)) == shown
+        """Each id that browsing shows can be fed straight back into `fetch`; what can't be fetched, as a folder, has none."""
+        entries = [entry for entry in backend.browse(self.browse_path) if entry["metadata"].get("id") is not None]
+        assert_have_ids(entries)
+        assert ids(backend.fetch([name for name in ids(entries) if name])) == ids(entries)
+
+    @requires("browse")
+    def test_browse_stays_in_the_store(self, backend: KnowledgeBase, tmp_path: Path) -> None:
+        """A path out of the store is an unknown one, or a `KnowledgePathError`."""
+        with canaries(tmp_path, self.fetch_ids) as outside:
+            for path in outside.paths:
+                outside.assert_kept(f"browse({path!r})", lambda wanted=path: backend.browse(wanted))
+                if overrides(backend, "abrowse"):
+                    outside.assert_kept(f"abrowse({path!r})", lambda wanted=path: run(backend.abrowse(wanted)))

@@ -21,7 +21,7 @@ MANY = 1_000
 
 
 class Samples(ABC):
-    """The backend under test and what it is known to hold."""
+    """The backend under test and what it is known to hold: give what belongs to what is declared, and leave the rest."""
 
     search_query: ClassVar[str] = ""
     """Free text that finds something."""
@@ -40,7 +40,7 @@ class Samples(ABC):
     """Statements that a guard has to refuse."""
 
     fetch_ids: ClassVar[Sequence[str]] = ()
-    """At least two ids."""
+    """At least two ids of records, each on one line and without a comma, as `fetch_kb` separates ids by commas."""
     missing_id: ClassVar[str] = "no-such-id-7d0f"
     """A well-formed id of nothing."""
 
@@ -56,7 +56,12 @@ class Samples(ABC):
 
     @abstractmethod
     def make_backend(self, tmp_path: Path) -> KnowledgeBase:
-        """Return a new backend that holds the sample knowledge. The suite closes it."""
+        """Return a new backend that holds the sample knowledge. The suite closes it.
+
+        Args:
+            tmp_path: An empty folder for this one test. What the backend keeps in files belongs in it or below: what stands
+                beside and above is used to find out whether a path can leave the store.
+        """
 
     def find_written(self, backend: KnowledgeBase) -> Sequence[Record]:
         """Return all records that are `new_record` as the backend holds it. The default searches for its text.
@@ -87,6 +92,23 @@ def texts(records: Iterable[Record]) -> list[str]:
 def ids(records: Iterable[Record]) -> list[str | None]:
     """Return the ids by which `fetch` could be asked for records."""
     return [usable_id(record["metadata"]) for record in records]
+
+
+def id_fault(identity: object) -> str:
+    """Return why `fetch` could not be asked for an id, or `""` where it can."""
+    if usable_id({"id": identity}) is not None:
+        return ""
+    if not isinstance(identity, str) or not identity:
+        return f"id {identity!r} is no text"
+    if "," in identity:
+        return f"id {identity!r} contains a comma, by which fetch_kb separates ids"
+    return f"id {identity!r} cannot be asked for: an id is one short line without outer blanks, its brackets in pairs"
+
+
+def assert_have_ids(records: Iterable[Record]) -> None:
+    """Assert that `fetch` could be asked for each of these records."""
+    faults = [fault for record in records if (fault := id_fault(record["metadata"].get("id")))]
+    assert not faults, "; ".join(faults)
 
 
 def assert_are_records(records: object) -> None:

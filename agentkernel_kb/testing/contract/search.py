@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from agentkernel_kb.base import KnowledgeBase
-from agentkernel_kb.testing.contract.samples import MANY, Samples, assert_are_records, assert_same_from_threads, ids, run, texts
+from agentkernel_kb.testing.contract.samples import (
+    MANY,
+    Samples,
+    assert_are_records,
+    assert_have_ids,
+    assert_same_from_threads,
+    ids,
+    run,
+    texts,
+)
 from agentkernel_kb.testing.gating import requires
 
 
@@ -79,6 +88,7 @@ class SearchTests(Samples):
     @requires("search", "fetch")
     def test_hits_can_be_fetched(self, backend: KnowledgeBase) -> None:
         """The ids of hits can be fed straight back into `fetch`."""
-        found = ids(backend.search(self.search_query))
-        assert None not in found
+        hits = backend.search(self.search_query)
+        assert_have_ids(hits)
+        found = ids(hits)
         assert ids(backend.fetch([name for name in found if name])) == found
