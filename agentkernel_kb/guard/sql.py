@@ -22,6 +22,7 @@ from agentkernel_kb.guard.duckdb import DUCKDB
 from agentkernel_kb.guard.lexer import Token, deepest_bracket
 from agentkernel_kb.guard.planning import check_planning
 from agentkernel_kb.guard.postgres import POSTGRES
+from agentkernel_kb.guard.silence import quiet_parser
 from agentkernel_kb.guard.sqlite import SQLITE
 from agentkernel_kb.guard.tree import check_tree, names_of_tables, outer_limit, starts_of_aliases
 from agentkernel_kb.guard.trino import TRINO
@@ -309,9 +310,10 @@ def _parse(text: str, tokens: Sequence[Token], rules: GuardDialect) -> Expr:
         raise KnowledgeDependencyError("sql", "The SQL guard") from error
     dialect = Dialect.get_or_raise(rules.name)
     try:
-        parsed = dialect.tokenize(text)
-        _check_quotes(text, {(token.start, token.end + 1) for token in parsed}, tokens, rules)
-        trees = _trees(dialect.parser(), parsed, text)
+        with quiet_parser():
+            parsed = dialect.tokenize(text)
+            _check_quotes(text, {(token.start, token.end + 1) for token in parsed}, tokens, rules)
+            trees = _trees(dialect.parser(), parsed, text)
     except (KnowledgeGuardError, RecursionError):
         raise
     except Exception:  # noqa: BLE001 - whatever the parser stumbles over, its text is not proven
