@@ -135,10 +135,12 @@ class Runner:
                 return manner(connection, deadline, work)
         except KnowledgeError:
             raise
-        except Exception as error:  # The engine raises RuntimeError for everything, its binding other types too.
+        except Exception as error:  # noqa: BLE001 - the engine raises RuntimeError for everything, its binding other types too
+            # Frames of the engine's package would keep the statement alive, and that the database, even after it is closed.
+            cause = error.with_traceback(None)
             if deadline.passed():
-                raise KnowledgeTimeoutError(f"The graph did not answer within {deadline.seconds:g} s.") from error
-            raise rejected(error) from error
+                raise KnowledgeTimeoutError(f"The graph did not answer within {deadline.seconds:g} s.") from cause
+            raise rejected(cause) from cause
 
     @contextmanager
     def _connection(self, job: _Job) -> Generator[Connection]:

@@ -85,7 +85,7 @@ def is_read(statement: str) -> bool:
     return not reason
 
 
-MARKS = list("()[]{}'\"`\\/*-><=.,:;|$!") + ["MATCH", "RETURN", "WITH", "CASE", "END", "n", "1"]
+MARKS = [*"()[]{}'\"`\\/*-><=.,:;|$!", "MATCH", "RETURN", "WITH", "CASE", "END", "n", "1"]
 
 
 @given(READS)
