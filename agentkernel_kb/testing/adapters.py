@@ -15,7 +15,7 @@ import pytest
 from agentkernel_kb.binding import schema_of
 from agentkernel_kb.testing.gating import GatedSuite, requires
 from agentkernel_kb.testing.house import CALLS, Held, House, Meeting, ashout, described, new_house, shout, withheld
-from agentkernel_kb.testing.portable import portability_faults
+from agentkernel_kb.testing.portable import TOKEN_BUDGET, portability_faults
 
 _FRAMEWORK_WORDS = ("self", "config", "run_manager", "callbacks", "context", "ctx", "tool_call_id", "runtime", "args", "kwargs")
 _TOGETHER = 3
@@ -38,7 +38,7 @@ class AdapterContract(GatedSuite, ABC):
 
     features = frozenset({"text_arguments"})
     samples: ClassVar[dict[str, tuple[str, ...]]] = {"text_arguments": ("invoke_text",)}
-    token_budget: ClassVar[int] = 1_100
+    token_budget: ClassVar[int] = TOKEN_BUDGET
 
     @abstractmethod
     def bind(self, tools: Sequence[Any]) -> Sequence[Any]:

@@ -9,6 +9,9 @@ from typing import Any, cast
 MAX_DESCRIPTION_CHARS = 1_024
 """Most characters of a tool's description that OpenAI takes."""
 
+TOKEN_BUDGET = 1_100
+"""Most tokens that the definitions of all seven tools may cost a model, at four characters a token."""
+
 _TOOL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 _ARGUMENT_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 # Arguments of these names are taken by LangChain, LangGraph, the OpenAI Agents SDK or Google ADK for their own.

@@ -47,23 +47,23 @@ class Searching(Minimal):
 # A1: what is abstract, and what an undeclared operation does
 
 
-def test_exactly_three_members_are_abstract() -> None:
+def test_a1_exactly_three_members_are_abstract() -> None:
     assert KnowledgeBase.__abstractmethods__ == {"backend_name", "connect", "get_description"}
 
 
 @pytest.mark.parametrize("missing", ["backend_name", "connect", "get_description"])
-def test_a_backend_without_one_of_them_cannot_be_made(missing: str) -> None:
+def test_a1_a_backend_without_one_of_them_cannot_be_made(missing: str) -> None:
     incomplete = type("Incomplete", (Minimal,), {missing: getattr(KnowledgeBase, missing)})
     with pytest.raises(TypeError, match=missing):
         incomplete()
 
 
-def test_there_is_no_read() -> None:
+def test_a1_there_is_no_read() -> None:
     assert not hasattr(KnowledgeBase, "read")
 
 
 @pytest.mark.parametrize("operation", get_args(Operation))
-def test_an_operation_that_is_not_overridden_is_refused(operation: Operation) -> None:
+def test_a1_an_operation_that_is_not_overridden_is_refused(operation: Operation) -> None:
     with pytest.raises(KnowledgeCapabilityError) as caught:
         getattr(Minimal(), operation)(ARGUMENTS[operation], unknown="x")
     assert (caught.value.subject, caught.value.capability) == ("minimal", operation)
@@ -96,7 +96,7 @@ def test_add_is_refused_as_a_write() -> None:
         ({"search": True, "query_language": ""}, "query_language='', which requires query=True"),
     ],
 )
-def test_a_declaration_that_contradicts_itself_names_the_backend(declared: dict[str, Any], complaint: str) -> None:
+def test_a2_a_declaration_that_contradicts_itself_names_the_backend(declared: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint) as caught:
         Minimal("my store", **declared)
     assert "'my store'" in str(caught.value)
@@ -104,28 +104,28 @@ def test_a_declaration_that_contradicts_itself_names_the_backend(declared: dict[
 
 
 @pytest.mark.parametrize("flag", ["search", "fetch", "browse", "writable"])
-def test_one_operation_is_enough(flag: str) -> None:
+def test_a2_one_operation_is_enough(flag: str) -> None:
     declared: dict[str, Any] = {flag: True}
     assert Minimal(**declared).capabilities == KnowledgeCapabilities(**declared)
 
 
-def test_a_query_language_and_a_query_go_together() -> None:
+def test_a2_a_query_language_and_a_query_go_together() -> None:
     assert Minimal(query=True, query_language="cypher").capabilities.query_language == "cypher"
 
 
-def test_a_declaration_can_be_checked_without_a_backend() -> None:
+def test_a2_a_declaration_can_be_checked_without_a_backend() -> None:
     KnowledgeBase.validate_capabilities(KnowledgeCapabilities(search=True), "any")
     with pytest.raises(ValueError, match="'any'"):
         KnowledgeBase.validate_capabilities(KnowledgeCapabilities(), "any")
 
 
 @pytest.mark.parametrize("declaration", [None, {"search": True}, "search"])
-def test_anything_but_a_declaration_is_refused(declaration: Any) -> None:
+def test_a2_anything_but_a_declaration_is_refused(declaration: Any) -> None:
     with pytest.raises(AKConfigError, match="'any' needs KnowledgeCapabilities"):
         KnowledgeBase.validate_capabilities(declaration, "any")
 
 
-def test_the_declaration_is_a_required_argument() -> None:
+def test_a2_the_declaration_is_a_required_argument() -> None:
     class Old(Minimal):
         def __init__(self) -> None:
             KnowledgeBase.__init__(self)  # pyright: ignore[reportCallIssue] - what a backend of an older contract does
@@ -134,7 +134,7 @@ def test_the_declaration_is_a_required_argument() -> None:
         Old()
 
 
-def test_a_backend_is_named_in_errors_before_its_name_can_be_read() -> None:
+def test_a2_a_backend_is_named_in_errors_before_its_name_can_be_read() -> None:
     class Late(Minimal):
         def __init__(self) -> None:
             KnowledgeBase.__init__(self, KnowledgeCapabilities(), name="late one")
@@ -144,7 +144,7 @@ def test_a_backend_is_named_in_errors_before_its_name_can_be_read() -> None:
         Late()
 
 
-def test_a_nameless_backend_is_called_by_its_class() -> None:
+def test_a2_a_nameless_backend_is_called_by_its_class() -> None:
     with pytest.raises(ValueError, match="Backend 'Minimal'"):
         Minimal("", kinds=[])
 
@@ -152,7 +152,7 @@ def test_a_nameless_backend_is_called_by_its_class() -> None:
 # A3: schemas
 
 
-def test_a_schema_is_merged_in_order() -> None:
+def test_a3_a_schema_is_merged_in_order() -> None:
     class Derived(Minimal):
         def _derived_schema(self) -> Mapping[str, Any]:
             return {"tables": 3, "usage": "derived", "backend": "derived name"}
@@ -167,12 +167,12 @@ def test_a_schema_is_merged_in_order() -> None:
     ]
 
 
-def test_the_declaration_stands_last_and_cannot_be_overridden() -> None:
+def test_a3_the_declaration_stands_last_and_cannot_be_overridden() -> None:
     backend = Minimal().add_schema({"capabilities": "forged", "usage": "u"})
     assert list(backend.schema().items())[-1] == ("capabilities", backend.capabilities.model_dump())
 
 
-def test_add_schema_can_be_chained_and_later_calls_win() -> None:
+def test_a3_add_schema_can_be_chained_and_later_calls_win() -> None:
     backend = Minimal()
     assert backend.add_schema({"a": 1, "b": 1}).add_schema({"b": 2}) is backend
     assert (backend.schema()["a"], backend.schema()["b"]) == (1, 2)
@@ -192,21 +192,21 @@ def test_a_schema_that_is_changed_changes_nothing() -> None:
     assert (backend.schema()["usage"], backend.capabilities.kinds) == ("u", [])
 
 
-def test_no_schema_is_an_error_that_says_what_to_do() -> None:
+def test_a3_no_schema_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(ValueError, match=r"Backend 'minimal' has no schema: call add_schema\(.*derives_schema=True"):
         Minimal().schema()
 
 
-def test_an_empty_schema_is_a_schema() -> None:
+def test_a3_an_empty_schema_is_a_schema() -> None:
     assert list(Minimal().add_schema({}).schema()) == ["backend", "capabilities"]
 
 
-def test_a_derived_schema_needs_no_added_one() -> None:
+def test_a3_a_derived_schema_needs_no_added_one() -> None:
     assert list(Minimal(search=True, derives_schema=True).schema()) == ["backend", "capabilities"]
 
 
 @pytest.mark.parametrize("config", [None, "text", ["a"], 3])
-def test_only_a_mapping_can_be_added(config: Any) -> None:
+def test_a3_only_a_mapping_can_be_added(config: Any) -> None:
     with pytest.raises(AKConfigError, match="add_schema of 'minimal' takes a mapping"):
         Minimal().add_schema(config)
 
@@ -227,21 +227,21 @@ def test_the_default_guard_accepts_everything() -> None:
 # A4: rendering and closing
 
 
-def test_nothing_is_the_sentinel() -> None:
+def test_a4_nothing_is_the_sentinel() -> None:
     assert Minimal().format_results([]) == Minimal().format_results(iter(())) == NOTHING_FOUND == "No relevant knowledge found."
 
 
-def test_a_row_is_text_and_source() -> None:
+def test_a4_a_row_is_text_and_source() -> None:
     rows: list[Record] = [{"text": "a", "metadata": {"id": "1", "source": "s"}}, {"text": "b", "metadata": {"id": "2"}}]
     assert Minimal().format_results(rows) == "- a (source: s)\n- b (source: N/A)"
 
 
-def test_a_fetch_backend_shows_usable_ids() -> None:
+def test_a4_a_fetch_backend_shows_usable_ids() -> None:
     rows: list[Record] = [{"text": "a", "metadata": {"id": "1", "source": "s"}}, {"text": "b", "metadata": {"id": "2, 3"}}]
     assert Minimal(fetch=True).format_results(rows) == "- [1] a (source: s)\n- b (source: N/A)"
 
 
-def test_close_is_harmless() -> None:
+def test_a4_close_is_harmless() -> None:
     backend = Minimal()
     backend.close()
     backend.close()

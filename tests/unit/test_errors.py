@@ -41,7 +41,7 @@ PARENTS: dict[type[KnowledgeError], tuple[type[BaseException], ...]] = {
 
 
 @pytest.mark.parametrize("error", PARENTS, ids=lambda error: error.__name__)
-def test_an_error_is_of_the_kinds_that_fit(error: type[KnowledgeError]) -> None:
+def test_a5_an_error_is_of_the_kinds_that_fit(error: type[KnowledgeError]) -> None:
     assert error.__bases__ == PARENTS[error]
 
 
@@ -54,11 +54,11 @@ def test_the_tree_is_drawn_in_the_modules_docstring() -> None:
     assert all(error.__name__ in (errors.__doc__ or "") for error in PARENTS)
 
 
-def test_an_undeclared_operation_is_not_an_unimplemented_one() -> None:
+def test_a5_an_undeclared_operation_is_not_an_unimplemented_one() -> None:
     assert not issubclass(KnowledgeCapabilityError, NotImplementedError)
 
 
-def test_an_undeclared_operation_names_backend_and_operation() -> None:
+def test_a5_an_undeclared_operation_names_backend_and_operation() -> None:
     error = KnowledgeCapabilityError("lake", "write")
     assert (error.subject, error.capability, str(error)) == ("lake", "write", "'lake' does not support write.")
 

@@ -24,11 +24,11 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def test_a_declaration_has_the_fields_and_defaults_of_the_seed() -> None:
+def test_a2_a_declaration_has_the_fields_and_defaults_of_the_seed() -> None:
     assert KnowledgeCapabilities().model_dump() == DEFAULTS
 
 
-def test_a_dump_keeps_the_order_of_the_fields() -> None:
+def test_a2_a_dump_keeps_the_order_of_the_fields() -> None:
     assert list(KnowledgeCapabilities(writable=True, kinds=["graph"]).model_dump()) == list(DEFAULTS)
 
 
@@ -49,7 +49,7 @@ def test_two_declarations_do_not_share_their_kinds() -> None:
     assert KnowledgeCapabilities().kinds is not KnowledgeCapabilities().kinds
 
 
-def test_kinds_may_be_any_words() -> None:
+def test_a2_kinds_may_be_any_words() -> None:
     kinds: Any = ("vector", "a taxonomy of our own")
     assert KnowledgeCapabilities(kinds=kinds).model_dump()["kinds"] == ["vector", "a taxonomy of our own"]
 
@@ -82,7 +82,7 @@ def test_a_value_of_the_wrong_type_names_its_field(field: str, value: Any) -> No
 
 
 @pytest.mark.parametrize("mode", ["semantic", "lexical", None])
-def test_a_search_mode_does_not_imply_search(mode: Any) -> None:
+def test_a2_a_search_mode_does_not_imply_search(mode: Any) -> None:
     assert KnowledgeCapabilities(search_mode=mode).search is False
 
 
@@ -91,7 +91,7 @@ def test_a_declaration_cannot_be_changed() -> None:
         KnowledgeCapabilities().search = True  # pyright: ignore[reportAttributeAccessIssue] - it is what must not work
 
 
-def test_supports_knows_each_operation_by_its_flag() -> None:
+def test_a2_supports_knows_each_operation_by_its_flag() -> None:
     declared = {
         "search": KnowledgeCapabilities(search=True),
         "query": KnowledgeCapabilities(query=True),
@@ -109,7 +109,7 @@ def test_a_declaration_survives_pickling() -> None:
     assert pickle.loads(pickle.dumps(capabilities)) == capabilities
 
 
-def test_records_document_their_conventional_keys() -> None:
+def test_a4_records_document_their_conventional_keys() -> None:
     assert set(KnowledgeRecord.__annotations__) == {"text", "metadata"}
     assert {"id", "source", "title", "kind", "trust", "stale", "links"} <= set(KnowledgeMetadata.__annotations__)
 

@@ -8,14 +8,13 @@ import pytest
 from agentkernel_kb.knowledgebuilder import KnowledgeBuilder
 from agentkernel_kb.model import ToolDescription, describe
 from agentkernel_kb.testing import FakeKnowledgeBase
+from agentkernel_kb.testing.portable import TOKEN_BUDGET
 
 BACKENDS: dict[str, dict[str, Any]] = {
     "prose": {"search": True, "fetch": True, "browse": True, "writable": True},
     "lake": {"search": False, "query_language": "sql"},
     "files": {"search": False, "fetch": True},
 }
-TOKEN_BUDGET = 1_200
-"""For the definitions of all seven tools, at four characters a token."""
 
 
 def described(tool) -> ToolDescription:
