@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from agentkernel_kb.guard.cypher_engine import CypherEngine
 from agentkernel_kb.guard.lexer import LexicalRules, Token
@@ -75,7 +76,7 @@ Left out on purpose: what tells about the machine, its files, its settings or ot
 def _check_range(arguments: Sequence[Token]) -> str:
     """Accept whole numbers up to `MAX_RANGE`, and sizes, put together with plus and minus."""
     inside = 0
-    for token, following in zip(arguments, [*arguments[1:], None], strict=True):
+    for token, following in zip_longest(arguments, arguments[1:]):
         if token.text in ("(", ")"):
             inside += 1 if token.text == "(" else -1
         elif not (inside or token.text in ("+", "-", ",") or _is_number(token, MAX_RANGE) or _is_size(token, following)):
