@@ -153,7 +153,9 @@ SELECT SETS SOME SYMMETRIC SYSTEM THEN TO UNION USING VALUES WHEN WHERE ZONE
 """
 _TYPES = "BIT CHAR CHARACTER DEC DECIMAL FLOAT INTERVAL NCHAR NUMERIC TIME TIMESTAMP VARCHAR VARYING"
 
-_UNPARSED_OPERATORS = frozenset("@ @@@ &> &<| |&> -|- <<| |>> <^ >^ ?# ?- ?-| ?|| ~= ## @-@ <<= >>= <% %> <<% %>>".split())
+_UNPARSED_OPERATORS = """
+@ @@@ &> &<| |&> -|- <<| |>> <^ >^ ?# ?- ?-| ?|| ~= ## @-@ <<= >>= <% %> <<% %>>
+"""
 
 _EXPLAIN_OPTIONS = """
 ANALYZE BUFFERS COSTS FALSE FORMAT JSON MEMORY OFF ON SUMMARY TEXT TIMING TRUE VERBOSE WAL XML YAML
@@ -208,7 +210,7 @@ POSTGRES = GuardDialect(
     statements={"SHOW": _check_show},
     function_schemas=frozenset({("pg_catalog",)}),
     exact_quoted=True,
-    unparsed_operators=_UNPARSED_OPERATORS,
+    unparsed_operators=frozenset(_UNPARSED_OPERATORS.split()),
     lexical_check=_check_tokens,
     tree_check=_check_fields,
 )
