@@ -9,6 +9,8 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,18 +34,27 @@ MAX_PERCENT = 1.0
 COLUMNS = ("dialect", "proven by", "attacks", *FAULT_KINDS, "reads", "refused", "rate")
 
 
-def in_a_new_folder(work: Callable[[Path], T]) -> T:
+def in_a_new_folder(work: Callable[[str, Path], T], dialect: str) -> T:
     """Return what `work` makes of an empty folder, which is gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
-        return work(Path(folder).resolve())
+        return work(dialect, Path(folder).resolve())
 
 
-def unguarded(dialect: str) -> AttackReport | None:
+def unguarded(dialect: str, folder: Path) -> AttackReport | None:
     """Run the attacks past the guard, where the dialect has an engine that allows it."""
     world = world_of(dialect)
     if world is None or unguarded_of(world) is None:
         return None
-    return in_a_new_folder(lambda folder: run_unguarded(world, load(dialect, "attacks"), folder))
+    return run_unguarded(world, load(dialect, "attacks"), folder)
+
+
+def run_all() -> dict[str, tuple[AttackReport, ReadReport, AttackReport | None]]:
+    """Run everything in processes of their own, as many at a time as there are processors; return the reports by dialect."""
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        attacks = {dialect: pool.submit(in_a_new_folder, all_attacks, dialect) for dialect in dialects()}
+        past = {dialect: pool.submit(in_a_new_folder, unguarded, dialect) for dialect in dialects()}
+        reads = {dialect: pool.submit(in_a_new_folder, all_reads, dialect) for dialect in dialects()}
+        return {name: (attacks[name].result(), reads[name].result(), past[name].result()) for name in attacks}
 
 
 def row(dialect: str, attacks: AttackReport, reads: ReadReport) -> list[str]:
@@ -92,14 +103,7 @@ def is_violated(attacks: AttackReport, reads: ReadReport, past: AttackReport | N
 
 def main() -> int:
     """Run everything; return the exit status."""
-    results = {
-        dialect: (
-            in_a_new_folder(lambda folder, dialect=dialect: all_attacks(dialect, folder)),
-            in_a_new_folder(lambda folder, dialect=dialect: all_reads(dialect, folder)),
-            unguarded(dialect),
-        )
-        for dialect in dialects()
-    }
+    results = run_all()
     print_table([row(dialect, attacks, reads) for dialect, (attacks, reads, _) in results.items()])
     for dialect, result in results.items():
         print_details(dialect, *result)
