@@ -116,13 +116,14 @@ TRINO = GuardDialect(
     explain_options=frozenset(
         ["DISTRIBUTED", "FORMAT", "GRAPHVIZ", "IO", "JSON", "LOGICAL", "TEXT", "TYPE", "VALIDATE"],
     ),
-    # All of these are reserved in Trino's grammar: outside quotes they are never a name.
+    # The single words are reserved in Trino's grammar: outside quotes they are never a name.
     refusals={
         "ALTER": "This statement changes the schema",
         "CREATE": "This statement creates something",
         "DEALLOCATE": "This statement drops a prepared statement",
         "DELETE": "This statement deletes",
         "DROP": "This statement drops something",
+        "FOR UPDATE": "This statement locks rows",
         "EXECUTE": "This statement runs a prepared statement",
         "INSERT": "This statement inserts",
         "INTO": "This statement writes",

@@ -5,6 +5,7 @@ Source: the pages "Functions and operators" of Trino's manual.
 
 from __future__ import annotations
 
+_GRAMMAR = "all any some row"
 _AGGREGATES = """
 any_value approx_distinct approx_most_frequent approx_percentile approx_set arbitrary array_agg avg bitwise_and_agg
 bitwise_or_agg bitwise_xor_agg bool_and bool_or checksum corr count count_if covar_pop covar_samp entropy every geometric_mean
@@ -78,6 +79,7 @@ st_symdifference st_touches st_union st_within st_x st_xmax st_xmin st_y st_ymax
 TRINO_FUNCTIONS = frozenset(
     " ".join(
         (
+            _GRAMMAR,
             _AGGREGATES,
             _WINDOWS,
             _ROW_PATTERNS,
