@@ -32,6 +32,7 @@ class GuardDialect:
         refusals: Words that no read can hold unless quoted, alone or as a pair with a blank between, and what a statement does
             that holds one.
         before_bracket: Words that are grammar, or a type, where a bracket follows; any other name is a function.
+        after_operand: Those of them that are grammar only where an operand stands in front, and a function's name elsewhere.
         slow_words: Operators that the engine cannot interrupt; a statement may hold `MAX_SLOW_WORDS` of them.
         functions: Functions that compute a value from their arguments and do nothing else, in lower case.
         table_functions: The same for functions that stand for a table.
@@ -69,6 +70,7 @@ class GuardDialect:
     hidden_tables: frozenset[str]
     table_prefixes: tuple[str, ...]
     statements: Mapping[str, StatementCheck]
+    after_operand: frozenset[str] = frozenset()
     function_schemas: frozenset[tuple[str, ...]] = frozenset()
     hidden_schemas: frozenset[tuple[str, ...]] = frozenset()
     shown_tables: frozenset[tuple[str, ...]] = frozenset()

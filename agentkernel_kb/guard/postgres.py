@@ -68,6 +68,8 @@ def _check_tokens(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
             return "A name with Unicode escapes can stand for any name; write the name itself", token
         elif token.keyword == "OPERATOR" and tokens[index + 1 : index + 2] and tokens[index + 1].text == "(":
             return "Operators are written as signs and not by name", token
+        elif token.keyword in ("CUBE", "ROLLUP") and before is not None and before.keyword == "FROM":
+            return "In FROM this is no grouping; put the word in double quotes if it is a name", token
         elif token.name and before is not None and before.text == "." and index > 1 and tokens[index - 2].text in (")", "]"):
             # `(x).name` is also a call of the function `name`.
             return "A field of an expression can be a function; name the columns in a subquery in FROM instead", token
@@ -208,6 +210,7 @@ POSTGRES = GuardDialect(
     table_prefixes=("pg_", "_pg_"),
     shown_tables=frozenset(parts for name in _CATALOGUE.split() for parts in ((name,), ("pg_catalog", name))),
     statements={"SHOW": _check_show},
+    after_operand=frozenset({"COLUMNS", "ESCAPE", "FILTER", "JOIN", "OVER"}),
     function_schemas=frozenset({("pg_catalog",)}),
     exact_quoted=True,
     unparsed_operators=frozenset(_UNPARSED_OPERATORS.split()),

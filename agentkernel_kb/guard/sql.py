@@ -247,7 +247,7 @@ def _check_functions(tokens: Sequence[Token], rules: GuardDialect, allowed: froz
         if following.text != "(" or following.kind != "mark" or token.kind in ("mark", "number"):
             continue
         parts = _qualified_name(tokens, index, rules)
-        if token.keyword in rules.before_bracket and len(parts) == 1:
+        if token.keyword in rules.before_bracket and len(parts) == 1 and _is_grammar(tokens, index, rules):
             continue
         is_plain = rules.chained_calls or parts[:-1] in rules.function_schemas | {()}
         if (parts[-1] in rules.callable_names and is_plain) or parts in allowed:
@@ -257,6 +257,14 @@ def _check_functions(tokens: Sequence[Token], rules: GuardDialect, allowed: froz
         elif not _names_columns_of_cte(tokens, index + 2):
             raise _refused(_unknown_function(token.name, rules), token)
     return undecided
+
+
+def _is_grammar(tokens: Sequence[Token], index: int, rules: GuardDialect) -> bool:
+    """Tell whether a word that is grammar in front of a bracket stands where only grammar can."""
+    if tokens[index].keyword not in rules.after_operand:
+        return True
+    before = tokens[index - 1] if index else tokens[0]
+    return before.text in (")", "]") if before.kind == "mark" else before.keyword not in rules.before_bracket
 
 
 # What can stand in front of `name(column, …)` where the name is one that the statement gives to a table.

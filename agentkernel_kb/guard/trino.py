@@ -136,6 +136,7 @@ TRINO = GuardDialect(
     table_functions=TRINO_TABLE_FUNCTIONS,
     hidden_tables=frozenset(),
     table_prefixes=(),
+    after_operand=frozenset({"COLUMNS", "OVER"}),
     hidden_schemas=frozenset({("jmx",), ("runtime",), ("system",)}),
     shown_tables=frozenset(("system", *parts) for parts in _SYSTEM_TABLES),
     statements={"DESC": _check_describe, "DESCRIBE": _check_describe, "SHOW": _check_show},
