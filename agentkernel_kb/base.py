@@ -174,8 +174,14 @@ class KnowledgeBase(ABC):
 
     def format_results(self, rows: Iterable[Record]) -> str:
         """Return records as text for a model: one line each, led by the id where the backend can fetch by it."""
-        lines = [record_line(row, with_id=self.capabilities.fetch) for row in rows]
+        lines = [self._kb_line(row) for row in rows]
         return "\n".join(lines) if lines else NOTHING_FOUND
+
+    def _kb_line(self, row: Record) -> str:
+        try:
+            return record_line(row, with_id=self.capabilities.fetch)
+        except Exception as error:  # noqa: BLE001 - one record that can't be read must not take the others with it
+            return f"- (a record that cannot be shown: {type(error).__name__})"
 
     def get_diagnostics(self) -> Sequence[str]:
         """Return what the backend found wrong with its own content, a sentence each; shown with its description."""

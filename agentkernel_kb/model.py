@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict
 from agentkernel_kb.errors import AKConfigError
 
 _MAX_SHOWN = 60
+_MAX_NAMES = 10
 
 Record = Mapping[str, Any]
 """A plain mapping `{"text": str, "metadata": {...}}`. `KnowledgeRecord` documents it; nothing validates it at run time."""
@@ -138,6 +139,7 @@ def argument_fault(description: ToolDescription, arguments: Mapping[str, Any]) -
     """Say which arguments a tool does not have and which it misses, or return `None`. Their values are the tool's business."""
     known: Mapping[str, Any] = description.parameters["properties"]
     unknown = [repr(name[:_MAX_SHOWN]) for name in arguments if name not in known]
+    unknown = unknown if len(unknown) <= _MAX_NAMES else [*unknown[:_MAX_NAMES], f"and {len(unknown) - _MAX_NAMES} more"]
     missing = [name for name in description.parameters["required"] if name not in arguments]
     if not unknown and not missing:
         return None

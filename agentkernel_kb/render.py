@@ -24,26 +24,26 @@ LONG_NUMBERS = 32
 
 MAX_DEPTH = 24
 MAX_ITEMS = 50_000
+_MAX_TEXT_ITEMS = 5_000
 MAX_ID_CHARS = 1_024
 MAX_CELL_CHARS = 4_000
+_MAX_SOURCE_CHARS = 500
+_MAX_ID_BITS = 256
 _MAX_OBJECT_CHARS = 1_000
 _MAX_HEX_BYTES = 32
 _NUMBERS_CHECKED = 1_000
 _JSON_INTEGER = 2**63
 
 # Control characters but tab and the line breaks; they can move a terminal's cursor over another line.
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _LINE_BREAKS = re.compile("\r\n|[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 _CONTINUATION = "\n  | "
 
 
 def clean(text: str) -> str:
     r"""Return `text` without control characters and lone surrogates; every line break becomes `\n`."""
-    return _LINE_BREAKS.sub("\n", _CONTROL.sub(_replacement, text))
-
-
-def _replacement(match: re.Match[str]) -> str:
-    return "\ufffd" if match[0] >= "\ud800" else ""
+    return _LINE_BREAKS.sub("\n", _SURROGATES.sub("\ufffd", _CONTROL.sub("", text)))
 
 
 def one_line(text: str) -> str:
@@ -52,8 +52,11 @@ def one_line(text: str) -> str:
 
 
 def to_text(value: object) -> str:
-    """Return any value as text: what is encoded as a string is shown as it is, cleaned; anything else as JSON."""
-    encoded = value if isinstance(value, str) else encode(value)
+    """Return any value as text: what is encoded as a string is shown as it is, cleaned; anything else as JSON.
+
+    At most 5,000 items of it.
+    """
+    encoded = value if isinstance(value, str) else _Encoder(_MAX_TEXT_ITEMS).encode(value, 0)
     return clean(encoded if isinstance(encoded, str) else json.dumps(encoded, ensure_ascii=False))
 
 
@@ -64,12 +67,12 @@ def encode(value: object) -> Any:
     infinities words, long lists of numbers their length, cycles and excess a word in angle brackets. At most 50,000 items and
     24 levels.
     """
-    return _Encoder().encode(value, 0)
+    return _Encoder(MAX_ITEMS).encode(value, 0)
 
 
 class _Encoder:
-    def __init__(self) -> None:
-        self._items_left = MAX_ITEMS
+    def __init__(self, items: int) -> None:
+        self._items_left = items
         self._open: set[int] = set()
 
     def encode(self, value: object, depth: int) -> Any:
@@ -139,7 +142,7 @@ class _Encoder:
 
 
 def _string(value: str) -> str:
-    return clean(value) if _CONTROL.search(value) else str(value)
+    return clean(value) if _CONTROL.search(value) or _SURROGATES.search(value) else str(value)
 
 
 def _integer(value: int) -> int | str:
@@ -210,7 +213,7 @@ def usable_id(metadata: Mapping[str, Any]) -> str | None:
     itself.
     """
     value: object = metadata.get("id")
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() < _MAX_ID_BITS:
         value = str(value)
     if not isinstance(value, str) or not value or "," in value or value != value.strip() or len(value) > MAX_ID_CHARS:
         return None
@@ -248,7 +251,7 @@ def record_line(record: Mapping[str, Any], *, with_id: bool) -> str:
     elif with_id and text.lstrip().startswith("["):
         text = "\\" + text.lstrip()
     source: object = metadata.get("source")
-    shown = "" if source is None else one_line(to_text(source)).strip()
+    shown = "" if source is None else one_line(to_text(source)[:_MAX_SOURCE_CHARS]).strip()
     return f"- {text} (source: {shown or 'N/A'})"
 
 
@@ -269,9 +272,8 @@ def cell_text(value: object) -> str:
     if value is None:
         return "NULL"
     text = _without_vector(value) if isinstance(value, str) else to_text(value)
-    if len(text) > MAX_CELL_CHARS:
-        text = f"{text[:MAX_CELL_CHARS]}… ({len(text):,} characters)"
-    return one_line(text)
+    more = f"… ({len(text):,} characters)" if len(text) > MAX_CELL_CHARS else ""
+    return one_line(text[:MAX_CELL_CHARS]) + more
 
 
 def _cell(value: object) -> str:

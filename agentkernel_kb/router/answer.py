@@ -9,7 +9,7 @@ from itertools import islice
 from typing import cast
 
 from agentkernel_kb.model import Record, RecordPage
-from agentkernel_kb.render import metadata_of, to_text
+from agentkernel_kb.render import metadata_of, one_line, to_text
 from agentkernel_kb.router.events import Outcome
 from agentkernel_kb.router.failures import broken_contract
 from agentkernel_kb.router.limits import Limits
@@ -17,6 +17,9 @@ from agentkernel_kb.router.plan import Plan
 
 _RENDERED_ANSWERS = 4
 """How many answers' worth of text is rendered at most: what a backend makes of its records may be shorter than their texts."""
+
+_SHOWN_IDS = 10
+_SHOWN_ID_CHARS = 100
 
 _BY_ROWS = {
     "query": "Aggregate, narrow or page through it with the statement for the rest.",
@@ -43,8 +46,10 @@ class Answer:
 
 def written_answer(plan: Plan, ids: object, limits: Limits) -> Answer:
     """Say that a record was stored, under which id where the backend told it."""
-    shown = [to_text(identity) for identity in cast("list[object]", ids)] if isinstance(ids, list | tuple) else []
-    under = f" Id: {', '.join(shown)}." if shown else ""
+    listed: Sequence[object] = cast("Sequence[object]", ids) if isinstance(ids, list | tuple) else ()
+    shown = [one_line(to_text(identity)) for identity in listed[:_SHOWN_IDS]]
+    more = f" and {len(listed) - _SHOWN_IDS} more" if len(listed) > _SHOWN_IDS else ""
+    under = f" Id: {', '.join(shown)}{more}." if shown else ""
     return Answer(f"Written to '{plan.target.name}'.{under}"[: limits.characters], "ok", 1)
 
 
@@ -57,7 +62,7 @@ def records_answer(plan: Plan, returned: object, limits: Limits) -> Answer:
     most, bounded_by = _most_rows(plan, limits.rows)
     records = _records(plan, returned, most)
     if not records:
-        return Answer("\n".join(filter(None, (_nothing(plan), _missing(plan, records)))), "empty")
+        return Answer("\n".join(filter(None, (_nothing(plan), _missing(plan, records))))[: limits.characters], "empty")
     page = _Page(plan, limits, _shortened(records[:most], limits.characters), bounded_by)
     page.learn(returned, len(records), min(len(records), most))
     return page.fit()
@@ -120,8 +125,12 @@ def _missing(plan: Plan, records: Sequence[Record]) -> str:
     if not found <= set(asked):
         return f"{len(records)} of the {len(asked)} ids were found in '{plan.target.name}'."
     missing = [identity for identity in asked if identity not in found]
-    more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
-    return f"'{plan.target.name}' has no record with the id {', '.join(map(repr, missing[:10]))}{more}."
+    more = f" and {len(missing) - _SHOWN_IDS} more" if len(missing) > _SHOWN_IDS else ""
+    return f"'{plan.target.name}' has no record with the id {', '.join(map(_quoted, missing[:_SHOWN_IDS]))}{more}."
+
+
+def _quoted(identity: str) -> str:
+    return repr(identity if len(identity) <= _SHOWN_ID_CHARS else f"{identity[:_SHOWN_ID_CHARS]}…")
 
 
 class _Page:
@@ -151,7 +160,8 @@ class _Page:
             self._cut, self._total = True, count
         if isinstance(returned, RecordPage):
             self._cut = self._cut or returned.more
-            self._total = returned.total if returned.total is not None else self._total
+            if returned.more or returned.total is not None:
+                self._total = returned.total if isinstance(returned.total, int) and returned.total > bounded else None
             if returned.more and bounded >= self._limits.rows:
                 self._bounded_by = "rows"
         elif self._plan.operation in ("query", "browse") and not self._cut:

@@ -10,7 +10,10 @@ from typing import Any, cast
 from agentkernel_kb.render import encode, one_line, to_text
 from agentkernel_kb.router.failures import Refusal
 
+MAX_ARGUMENT_CHARS = 100_000
+MAX_WRITTEN_CHARS = 1_000_000
 _MAX_SHOWN = 100
+_MAX_ID_NESTING = 8
 _QUOTES = "\"'`"
 
 
@@ -27,15 +30,17 @@ def as_name(value: object) -> str:
     return unquoted(value) if isinstance(value, str) else shown(cast("object", value))
 
 
-def as_text(value: object, name: str) -> str:
+def as_text(value: object, name: str, most: int = MAX_ARGUMENT_CHARS) -> str:
     """Understand a text argument; null is empty, an object becomes JSON.
 
     Raises:
-        Refusal: It is not text that can be encoded.
+        Refusal: It is not text that can be encoded, or has more than `most` characters.
     """
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(encode(value), ensure_ascii=False)
+    if len(text) > most:
+        raise Refusal("bad_argument", f"{name} has {len(text):,} characters, more than {most:,}. Shorten it.")
     if "\x00" in text:
         raise Refusal("bad_argument", f"{name} holds a NUL character. Send plain text.")
     return text.encode("utf-8", "replace").decode("utf-8")  # Half a surrogate pair is no text that a store could hold.
@@ -90,7 +95,7 @@ def as_ids(value: object, most: int) -> list[str]:
     Raises:
         Refusal: There is none, or there are more than `most`.
     """
-    ids = list(dict.fromkeys(_each_id(value)))
+    ids = list(dict.fromkeys(_each_id(value, 0)))
     if not ids:
         raise Refusal(
             "bad_argument", "ids is empty. It must be one id, or several separated by commas, as shown in [brackets]."
@@ -100,23 +105,25 @@ def as_ids(value: object, most: int) -> list[str]:
     return ids
 
 
-def _each_id(value: object) -> Iterable[str]:
+def _each_id(value: object, depth: int) -> Iterable[str]:
+    if depth > _MAX_ID_NESTING:
+        raise Refusal("bad_argument", "ids is nested too deeply. Send one id, or several separated by commas.")
     if isinstance(value, Mapping):
         value = cast("Mapping[object, object]", value).get("id")
     if value is None or isinstance(value, bool):
         return []
     if isinstance(value, int | float):
-        return [str(value)]
+        return [to_text(value)]
     if isinstance(value, str):
         listed = _json_list(value)
-        return _split_ids(value) if listed is None else _each_id(listed)
+        return _split_ids(value) if listed is None else _each_id(listed, depth + 1)
     if isinstance(value, Iterable):
-        return [identity for item in cast("Iterable[object]", value) for identity in _each_id(item)]
+        return [identity for item in cast("Iterable[object]", value) for identity in _each_id(item, depth + 1)]
     return []
 
 
 def _json_list(text: str) -> list[object] | None:
-    if text.lstrip()[:1] != "[":
+    if text.lstrip()[:1] != "[" or len(text) > MAX_ARGUMENT_CHARS:
         return None
     try:
         value: object = json.loads(text)

@@ -14,7 +14,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from agentkernel_kb.base import worker_pool
 from agentkernel_kb.errors import (
@@ -24,6 +24,7 @@ from agentkernel_kb.errors import (
     KnowledgeStateError,
     KnowledgeTimeoutError,
 )
+from agentkernel_kb.model import Operation, Record, RecordPage
 from agentkernel_kb.router.answer import Answer, records_answer, written_answer
 from agentkernel_kb.router.events import ToolEvent, emit
 from agentkernel_kb.router.failures import Refusal, from_exception, not_implemented, undeclared
@@ -63,7 +64,7 @@ class Caller:
         plan: Plan | None = None
         try:
             plan = self._plan(request)
-            answer = self._answer(plan, run(plan, self.limits.rows))
+            answer = run(plan, self._serve)
         except BaseException as error:
             answer = self._failed(error, plan, offers_write)
             if must_go_on(error):
@@ -77,7 +78,7 @@ class Caller:
         plan: Plan | None = None
         try:
             plan = self._plan(request)
-            answer = self._answer(plan, await arun(plan, self.limits.rows))
+            answer = await arun(plan, self._serve, self._answer, self.limits.rows)
         except BaseException as error:
             answer = self._failed(error, plan, offers_write)
             if must_go_on(error):
@@ -89,6 +90,10 @@ class Caller:
         if self.closed:
             raise Refusal("closed", _CLOSED_SENTENCE)
         return self._planner.plan(request)
+
+    def _serve(self, plan: Plan) -> Answer:
+        """Run the operation and compose the answer, where what both take counts towards the deadline."""
+        return self._answer(plan, _guarded(plan, self.limits.rows))
 
     def _answer(self, plan: Plan, returned: object) -> Answer:
         if plan.operation == "write":
@@ -108,9 +113,9 @@ class Caller:
         name, operation = (plan.target.name, plan.operation) if plan else ("", "call")
         log_failure(error, name, operation)
         if isinstance(error, KnowledgeCapabilityError) and plan:
-            capable = [name for name in self._planner.names_supporting(error.capability) if name != plan.target.name]
-            if plan.target.capabilities.supports(plan.operation) and error.capability == plan.operation:
+            if error.capability not in get_args(Operation) or error.capability == plan.operation:
                 return not_implemented(name, operation)
+            capable = [other for other in self._planner.names_supporting(error.capability) if other != name]
             return undeclared(name, error.capability, capable, plan.target.capabilities)
         if isinstance(error, KnowledgeStateError) and self.closed:
             return Refusal("closed", _CLOSED_SENTENCE)
@@ -148,15 +153,15 @@ def log_failure(error: BaseException, backend: str, operation: str) -> None:
     _LOG.debug("%s on '%s' failed", operation, backend, exc_info=error)
 
 
-def run(plan: Plan, max_rows: int) -> object:
-    """Run the operation: in this thread if it promises to give up in time, else in a worker of its backend.
+def run(plan: Plan, serve: Callable[[Plan], Answer]) -> Answer:
+    """Serve a call: in this thread if its operation promises to give up in time, else in a worker of its backend.
 
     Raises:
         KnowledgeTimeoutError: A worker did not answer in time; what it does goes on and is dropped.
     """
     if _gives_up_by_itself(plan):
-        return _guarded(plan, max_rows)
-    future = worker_pool(plan.target.backend).submit(_guarded, plan, max_rows)
+        return serve(plan)
+    future = worker_pool(plan.target.backend).submit(serve, plan)
     try:
         return future.result(plan.seconds_left())
     except TimeoutError:
@@ -177,7 +182,8 @@ def _guarded(plan: Plan, max_rows: int) -> object:
     operation = getattr(plan.target.backend, plan.way.method)
     returned = operation(*plan.positional, **plan.options(plan.way.options, max_rows))
     if isinstance(returned, Iterator):  # It does its work as it is read: here, and not where the answer is composed.
-        return list(islice(cast("Iterator[object]", returned), max_rows + 1))
+        taken = list(islice(cast("Iterator[Record]", returned), max_rows + 1))
+        return RecordPage(taken, more=len(taken) > max_rows)
     return returned
 
 
@@ -186,8 +192,8 @@ def _prove(plan: Plan) -> None:
     plan.target.backend.check_read(plan.positional[0], allow=plan.allow, **timeout)
 
 
-async def arun(plan: Plan, max_rows: int) -> object:
-    """Run the operation's own twin, or the plain one in a worker; it is left behind if it does not answer in time.
+async def arun(plan: Plan, serve: Callable[[Plan], Answer], compose: Callable[[Plan, object], Answer], max_rows: int) -> Answer:
+    """Serve a call by the operation's own twin, or in a worker; it is left behind if it does not answer in time.
 
     Raises:
         KnowledgeTimeoutError: It did not.
@@ -196,9 +202,9 @@ async def arun(plan: Plan, max_rows: int) -> object:
     import asyncio  # Loaded by whoever runs an event loop; a program without one doesn't pay for it.
 
     if plan.way.native:
-        work: asyncio.Future[object] = asyncio.ensure_future(_native(plan, max_rows))
+        work: asyncio.Future[Answer] = asyncio.ensure_future(_native(plan, compose, max_rows))
     else:
-        work = asyncio.wrap_future(worker_pool(plan.target.backend).submit(_guarded, plan, max_rows))
+        work = asyncio.wrap_future(worker_pool(plan.target.backend).submit(serve, plan))
     try:
         await asyncio.wait({work}, timeout=plan.seconds_left())
     except asyncio.CancelledError:
@@ -212,14 +218,16 @@ async def arun(plan: Plan, max_rows: int) -> object:
     raise KnowledgeTimeoutError("no answer in time")
 
 
-async def _native(plan: Plan, max_rows: int) -> object:
+async def _native(plan: Plan, compose: Callable[[Plan, object], Answer], max_rows: int) -> Answer:
     import asyncio
 
+    # A proof takes a parse, or a question to the server, and an answer is rendered: neither on the event loop.
+    pool = worker_pool(plan.target.backend)
     if plan.operation == "query" and plan.target.guards:
-        # A proof takes a parse, or a question to the server: not on the event loop.
-        await asyncio.wrap_future(worker_pool(plan.target.backend).submit(_prove, plan))
+        await asyncio.wrap_future(pool.submit(_prove, plan))
     operation = getattr(plan.target.backend, f"a{plan.way.method}")
-    return await operation(*plan.positional, **plan.options(plan.way.async_options, max_rows))
+    returned = await operation(*plan.positional, **plan.options(plan.way.async_options, max_rows))
+    return await asyncio.wrap_future(pool.submit(compose, plan, returned))
 
 
 def abandon(work: asyncio.Future[Any]) -> None:

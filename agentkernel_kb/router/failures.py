@@ -64,7 +64,7 @@ def not_implemented(name: str, operation: str) -> Refusal:
 
 def ways_in(capabilities: KnowledgeCapabilities) -> list[str]:
     """Name the tools that a backend can serve, with what they take."""
-    query = [f"read_kb with {capabilities.query_language} statements"] if capabilities.query else []
+    query = [f"read_kb with {one_line(capabilities.query_language or '')} statements"] if capabilities.query else []
     operations: tuple[Operation, ...] = ("search", "fetch", "browse", "write")
     return query + [_TOOL_FOR[operation] for operation in operations if capabilities.supports(operation)]
 
@@ -117,7 +117,7 @@ def message_of(error: BaseException) -> str:
     if not isinstance(error, KnowledgeError):
         return ""
     try:
-        text = redact(one_line(str(error)[: 2 * _MAX_MESSAGE])).strip()
+        text = redact(one_line(str(error)[: 20 * _MAX_MESSAGE])).strip()
     except Exception:  # noqa: BLE001 - an error that has no text is told by what it is
         return type(error).__name__
     return text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}…"

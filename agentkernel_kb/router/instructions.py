@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import wait
 
+from agentkernel_kb.render import one_line
 from agentkernel_kb.router.failures import ways_in
 from agentkernel_kb.router.overview import ask, described
 from agentkernel_kb.router.plan import Registered
@@ -78,7 +79,7 @@ def _compose(
 
 def _backend_line(each: Registered, tools: set[str], description: str) -> str:
     ways = [way for way in ways_in(each.capabilities) if way.split()[0] in tools]
-    kinds = f" ({', '.join(each.capabilities.kinds)})" if each.capabilities.kinds else ""
+    kinds = f" ({one_line(', '.join(each.capabilities.kinds))})" if each.capabilities.kinds else ""
     return f"- {each.name}{kinds}: {description}{' ' if description else ''}Use {', '.join(ways) or 'get_schemas'}."
 
 

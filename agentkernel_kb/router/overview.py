@@ -96,7 +96,7 @@ def ask(backend: KnowledgeBase, question: Callable[[KnowledgeBase], T]) -> Futur
 
 
 def _schema(backend: KnowledgeBase) -> object:
-    return backend.schema()
+    return encode(backend.schema())
 
 
 def _description_of(backend: KnowledgeBase) -> tuple[str, list[str]]:
@@ -115,7 +115,7 @@ def described(backend: KnowledgeBase) -> str:
 def schemas_answer(asked: Asked, limits: Limits) -> Answer:
     """Compose the JSON of all schemas; a backend without one stands there with its error."""
     results = {name: _result(name, future, "schema", limits) for name, future in asked.items()}
-    schemas = {name: {"error": result} if failed else encode(result) for name, (result, failed) in results.items()}
+    schemas = {name: {"error": result} if failed else result for name, (result, failed) in results.items()}
     failed = any(failed for _, failed in results.values())
     text, shrunk = _fitting(schemas, limits.characters)
     return Answer(text, "partial" if failed or shrunk else "ok", len(schemas))
@@ -172,8 +172,11 @@ def _fitting(schemas: Mapping[str, Any], characters: int) -> tuple[str, bool]:
         text = _json(schemas)
     else:
         if len(text) > characters:
-            schemas = {name: {"error": "The schemas are too long for one answer."} for name in schemas}
-            return _json(schemas), True
+            short = {name: {"error": "The schemas are too long for one answer."} for name in schemas}
+            text = _json(short)
+            if len(text) > characters:
+                text = _json({"error": f"The schemas of {len(short)} knowledge bases are too long for one answer."})
+            return text[:characters], True
     return text, any(isinstance(schema, dict) and "truncated" in schema for schema in schemas.values())
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, cast, get_args
 
 from agentkernel_kb.base import KnowledgeBase, overrides
 from agentkernel_kb.model import KnowledgeCapabilities, Operation
+from agentkernel_kb.render import one_line
 from agentkernel_kb.router import arguments as understood
 from agentkernel_kb.router.failures import Refusal, not_implemented, undeclared, unknown_backend
 from agentkernel_kb.router.limits import Limits
@@ -208,7 +209,7 @@ class Planner:
         """Return the name if it is registered, else `""`: what a model sent is not for an event."""
         try:
             return self.find(name).name
-        except Refusal:
+        except Exception:  # noqa: BLE001 - an argument may be anything, and this is told of a call that has failed already
             return ""
 
     def _read(self, target: Registered, given: Mapping[str, object]) -> Plan:
@@ -216,7 +217,7 @@ class Planner:
             return self._search(target, given)
         language = target.capabilities.query_language
         way = self._way(target, "query")
-        written = understood.as_required_text(given["query"], "query", f"a {language} statement")
+        written = understood.as_required_text(given["query"], "query", f"a {one_line(language or '')} statement")
         self._map.check_statement(written, language)
         statement, functions = self._map.resolve(written)
         limit, bounded_by = self._statement_limit(statement, language, way, self._limit(given, DEFAULT_LIMIT))
@@ -248,7 +249,7 @@ class Planner:
 
     def _write(self, target: Registered, given: Mapping[str, object]) -> Plan:
         way = self._way(target, "write")
-        text = understood.as_text(given["text"], "text")
+        text = understood.as_text(given["text"], "text", understood.MAX_WRITTEN_CHARS)
         written = understood.as_text(given["query"], "query")
         params = understood.as_params(given["params_json"])
         if not text.strip() and not written.strip():

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.render import one_line
 from agentkernel_kb.router.redaction import holds_credentials
 from agentkernel_kb.router.statement import code_parts
 
 _TOKEN_SHAPED = re.compile(r"<[A-Za-z][A-Za-z0-9_]*>")
-_CALLED = re.compile(r"([A-Za-z_][\w$]*(?:\s*\.\s*[A-Za-z_][\w$]*)*)\s*\(")
+# Bounded repetitions that begin where a name does, so that no value takes long to search.
+_CALLED = re.compile(r"(?<![\w$.])([A-Za-z_][\w$]{0,127}(?:\s{0,8}\.\s{0,8}[A-Za-z_][\w$]{0,127}){0,3})\s{0,8}\(")
 _SHOWN_TOKENS = 20
 
 
@@ -54,7 +56,7 @@ class SemanticMap(Mapping[str, str]):
         for token in self._values:
             lengths.setdefault(token[0], set()).add(len(token))
         self._lengths = {first: sorted(all_, reverse=True) for first, all_ in lengths.items()}
-        self._first_characters = re.compile(f"[{re.escape(''.join(self._lengths))}]") if self._lengths else None
+        self._beginnings = _beginnings(self._values) if self._values else None
 
     @classmethod
     def from_yaml(cls, source: str | Path, *, environment: str | None = None) -> SemanticMap:
@@ -69,6 +71,8 @@ class SemanticMap(Mapping[str, str]):
         """
         from agentkernel_kb.router.semantic_map_yaml import read_tokens  # YAML is only loaded where it is used.
 
+        if not isinstance(source, str | Path) or not isinstance(environment, str | None):
+            raise AKConfigError("SemanticMap.from_yaml takes the path of a file, and the name of an environment or None.")
         tokens = read_tokens(Path(source), environment)
         try:
             return cls(tokens)
@@ -95,16 +99,16 @@ class SemanticMap(Mapping[str, str]):
         Returns:
             The text, and the names of the functions that the inserted values call.
         """
-        if self._first_characters is None:
+        if self._beginnings is None:
             return text, ()
         pieces: list[str] = []
         functions: tuple[str, ...] = ()
         end = 0
-        for first in self._first_characters.finditer(text):
-            start = first.start()
+        for beginning in self._beginnings.finditer(text):
+            start = beginning.start()
             if start < end:
                 continue
-            token = self._token_at(text, start, first[0])
+            token = self._token_at(text, start, text[start])
             if token is not None:
                 pieces += (text[end:start], self._values[token])
                 functions += self._functions[token]
@@ -150,8 +154,8 @@ class SemanticMap(Mapping[str, str]):
 
 
 def _checked_token(token: object) -> str:
-    if not isinstance(token, str) or not token.strip():
-        raise AKConfigError(f"A token of the semantic map must be text such as '<CLIENTS>', not {token!r}.")
+    if not isinstance(token, str) or not token.strip() or one_line(token) != token:
+        raise AKConfigError(f"A token of the semantic map must be one line of text such as '<CLIENTS>', not {token!r}.")
     return token
 
 
@@ -164,6 +168,20 @@ def _checked_value(token: object, value: object) -> str:
             "map names only, and give credentials to the backend."
         )
     return value
+
+
+def _beginnings(tokens: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern of where a token may begin, looking at two characters: cheap however many tokens there are."""
+    seconds: dict[str, set[str]] = {}
+    for token in tokens:
+        seconds.setdefault(token[0], set()).add(token[1:2])
+    return re.compile("|".join(_beginning(first, following) for first, following in seconds.items()))
+
+
+def _beginning(first: str, following: set[str]) -> str:
+    if "" in following:
+        return re.escape(first)
+    return f"{re.escape(first)}(?=[{''.join(map(re.escape, following))}])"
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:

@@ -21,6 +21,8 @@ class _UniqueKeyLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[object] = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
             key = cast("object", self.construct_object(key_node, deep=True))  # pyright: ignore[reportUnknownMemberType] - partly untyped
             if isinstance(key, Hashable):
                 if key in seen:
@@ -60,12 +62,14 @@ def _check_keys(path: Path, document: Mapping[str, object]) -> None:
 
 
 def _load(path: Path) -> object:
+    if path.exists() and not path.is_file():
+        raise AKConfigError(f"{path}: is no file.")
     try:
         # A subclass of SafeLoader builds plain values only.
         return cast("object", yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader))  # noqa: S506
     except (OSError, UnicodeDecodeError) as error:
         raise AKConfigError(f"{path}: cannot be read ({type(error).__name__}).") from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except Exception as error:  # PyYAML's constructors raise whatever a wrong scalar leads to.
         mark: object = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if isinstance(mark, yaml.Mark) else ""
         problem = getattr(error, "problem", None) or type(error).__name__

@@ -132,3 +132,15 @@ def test_a8_a_nul_character_is_refused_in_words():
 )
 def test_a8_a_name_is_understood(given, expected):
     assert as_name(given) == expected
+
+
+def test_a8_ids_that_are_nested_without_end_are_refused_in_words():
+    nested: list[object] = ["a"]
+    for _ in range(900):
+        nested = [nested]
+    with pytest.raises(Refusal, match="nested too deeply"):
+        as_ids(nested, 200)
+
+
+def test_a8_a_huge_number_as_id_is_no_exception():
+    assert len(as_ids(10**5_000, 200)) == 1

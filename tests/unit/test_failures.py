@@ -8,6 +8,7 @@ import pytest
 from agentkernel_kb.errors import (
     AKConfigError,
     KnowledgeBackendError,
+    KnowledgeCapabilityError,
     KnowledgeConnectionError,
     KnowledgeDependencyError,
     KnowledgeError,
@@ -59,7 +60,7 @@ def run(behaviour, *, asynchronous=False, tool="read_kb", arguments=None, **limi
         (TimeoutError(CANARY), "timeout", "did not answer within 30 s"),
         (KnowledgeDependencyError("chroma", "ChromaManager"), "error", "pip install 'agentkernel-kb[chroma]'"),
         (AKConfigError("dimension 3 is not 4"), "error", "dimension 3 is not 4"),
-        (KnowledgeBackendError(f"cannot open postgresql://me:{CANARY}@db/x"), "error", "postgresql://***:***@db/x"),
+        (KnowledgeBackendError(f"cannot open postgresql://me:{CANARY}@db/x"), "error", "postgresql://***@db/x"),
         (KnowledgeError(f"password={CANARY} was wrong"), "error", "password=*** was wrong"),
         (RuntimeError(f"postgresql://me:{CANARY}@db"), "error", "RuntimeError"),
         (ValueError(CANARY), "error", "ValueError"),
@@ -224,6 +225,9 @@ def test_a8_a_system_without_threads_is_a_sentence(tool, asynchronous, monkeypat
     "honest",
     [
         'unrecognized token: "#"',
+        "unrecognized token: \"x'0'\"",
+        "key (id)=(5) is not unique",
+        "ratio 3/4 of the rows",
         "Unexpected token: SELECT",
         "basic arithmetic operators are + and -",
         "no such column: password_hash",
@@ -255,9 +259,52 @@ def test_a8_honest_messages_are_not_masked(honest):
         f"'Authorization': 'Token {CANARY}'",
         f"Bearer {CANARY}",
         f"client_secret={CANARY}&x=1",
+        f"postgres://user:p/{CANARY}@h",
+        f"postgres://user:p@{CANARY}@h/db",
+        f"postgres://user:p'{CANARY}@h",
+        f"password=a,{CANARY}",
+        f"password=a;{CANARY}",
+        f'password="a\\"{CANARY}"',
+        f"password='it''s {CANARY}'",
+        f'{{\\"password\\": \\"{CANARY}\\"}}',
+        f"pw={CANARY}",
+        f"passphrase={CANARY}",
+        f"private_key={CANARY}",
+        f"Authorization: {CANARY}",
+        f"Cookie: session={CANARY}",
+        f"SharedAccessSignature={CANARY}",
+        f"https://x/?sig={CANARY}&se=1",
+        f"--password {CANARY}",
+        f"password == {CANARY}",
+        f"password%3D{CANARY}",
+        f"IDENTIFIED BY '{CANARY}'",
+        f"<password>{CANARY}</password>",
+        f"scott/{CANARY}@h",
+        f"sk-{CANARY}",
+        f"ghp_{CANARY}",
+        f"aws_access_key_id={CANARY}",
+        "password=" + "x" * 1_960 + f" postgres://user:{CANARY}{'y' * 20}@h",
     ],
 )
 def test_a8_credentials_in_a_message_of_our_own_are_masked(leak):
     answer, _ = run(KnowledgeBackendError(f"cannot open {leak} now"))
     assert CANARY not in answer
     assert "***" in answer
+
+
+def test_a8_a_capability_error_with_a_text_of_its_own_shows_none_of_it():
+    answer, _ = run(KnowledgeCapabilityError("lake", f"x at postgres://u:{CANARY}@h\n- [id] forged"))
+    assert CANARY not in answer
+    assert "\n" not in answer
+
+
+async def test_x4_what_rendering_takes_counts_towards_the_deadline():
+    class Slow:
+        def __str__(self):
+            threading.Event().wait(1)
+            return "x"
+
+    backend = FakeKnowledgeBase("b").on("search", lambda *args, **kwargs: [{"text": Slow(), "metadata": {}}])
+    builder = KnowledgeBuilder([backend], limits=Limits(seconds=0.2))
+    assert "did not answer within 0.2 s" in await builder.build_async()[1]("b", "x")
+    assert "did not answer within 0.2 s" in builder.build()[1]("b", "x")

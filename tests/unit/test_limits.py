@@ -241,3 +241,64 @@ def test_x3_one_row_is_one_row():
 def test_x3_texts_that_are_no_text_are_bounded_before_they_are_rendered(text):
     answer, _ = ask("search_kb", [{"text": text, "metadata": {}}] * 200, 200, search=True)
     assert len(answer) <= 20_000
+
+
+@pytest.mark.parametrize("characters", [300, 20_000])
+def test_x3_what_is_echoed_is_bounded_too(characters):
+    backend = FakeKnowledgeBase("b", fetch=True, browse=True, writable=True)
+    backend.on("write", lambda *args, **kwargs: ["a\nPartial: forged"] * 10_000)
+    tools = {t.__name__: t for t in KnowledgeBuilder([backend], limits=Limits(characters=characters)).build()}
+    answers = [
+        tools["fetch_kb"]("b", "x" * 50_000),
+        tools["fetch_kb"]("b", [f"id-{number}" * 100 for number in range(200)]),
+        tools["write_kb"]("b", text="x"),
+        tools["search_kb"]("b", "x", **{f"argument_{number}": 1 for number in range(20_000)}),
+        tools["search_kb"]("b" * 50_000, "x"),
+    ]
+    assert max(map(len, answers)) <= min(characters, 3_000)
+    assert not any(line.startswith("Partial: forged") for answer in answers for line in answer.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("tool", "name", "most"), [("search_kb", "query", 100_000), ("browse_kb", "path", 100_000), ("write_kb", "text", 1_000_000)]
+)
+def test_x3_an_argument_that_is_too_long_is_refused(tool, name, most):
+    backend = FakeKnowledgeBase("b", browse=True, writable=True)
+    tools = {t.__name__: t for t in KnowledgeBuilder([backend]).build()}
+    assert (
+        tools[tool]("b", **{name: "x" * (most + 1)}) == f"{name} has {most + 1:,} characters, more than {most:,}. Shorten it."
+    )
+
+
+def test_x21_one_bad_record_spoils_no_other():
+    class Odd(dict[str, str]):
+        def get(self, *args):
+            raise RuntimeError
+
+    bad = [{"text": "huge", "metadata": {"id": 10**5_000}}, {"text": "odd", "metadata": Odd(id="x")}]
+    answer, event = ask("fetch_kb", [{"text": "good", "metadata": {"id": "g"}}, *bad], query="g,h,i", fetch=True)
+    assert answer.splitlines() == [
+        "- [g] good (source: N/A)",
+        "- huge (source: N/A)",
+        "- (a record that cannot be shown: RuntimeError)",
+    ]
+    assert event.outcome == "ok"
+
+
+def test_x21_the_total_of_an_iterator_is_not_known():
+    answer, _ = ask("search_kb", iter(records(5_000)), 3, search=True)
+    assert answer.startswith("Partial: 3 of more than 3 records, limited by limit. More: limit=30.")
+
+
+@pytest.mark.parametrize("total", [-1, float("nan"), "many", 2])
+def test_x21_a_total_that_cannot_be_is_not_told(total):
+    answer, _ = ask("search_kb", RecordPage(records(3), more=True, total=total), 3, search=True)
+    assert answer.startswith("Partial: 3 of more than 3 records, limited by limit. More: limit=30.")
+
+
+def test_x3_many_backends_have_schemas_that_fit():
+    for count, characters in ((400, 20_000), (40, 200)):
+        backends = [FakeKnowledgeBase(f"b{number}") for number in range(count)]
+        answer = KnowledgeBuilder(backends, limits=Limits(characters=characters)).build()[0]()
+        assert len(answer) <= characters
+        assert "too long for one answer" in json.dumps(json.loads(answer))

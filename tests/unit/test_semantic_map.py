@@ -1,5 +1,7 @@
 """The semantic map: what is replaced, what is reported, what is refused at construction (A10, X2)."""
 
+import os
+
 import pytest
 
 from agentkernel_kb.errors import AKConfigError
@@ -144,6 +146,14 @@ def test_x2_the_map_is_copied():
     assert semantic_map.resolve("<A>")[0] == "t"
 
 
+def test_x2_no_value_and_no_text_takes_long_to_search():
+    """No figure: what took minutes would run into the time-out of the test."""
+    for value in ("a-" * 8_000, "a." * 40_000, "a" * 20_000, "a:" * 20_000):
+        SemanticMap({"<A>": value})
+    tokens = SemanticMap({f"<T{'A' * number}>": "x" for number in range(40)})
+    assert tokens.resolve("<" * 1_000_000)[0] == "<" * 1_000_000
+
+
 class TestYaml:
     def write(self, tmp_path, text):
         path = tmp_path / "map.yaml"
@@ -182,9 +192,12 @@ class TestYaml:
             ("- a\n", "expected 'semantic_map"),
             ("", "expected 'semantic_map"),
             ("semantic_map: {<A>: 3}\n", "value for '<A>' must be text, not int"),
-            ("semantic_map: {3: x}\n", "must be text such as"),
+            ("semantic_map: {3: x}\n", "must be one line of text such as"),
             ("semantic_map: {<A>: !!python/object:os.system x}\n", "not valid YAML"),
             ("a: [\n", "not valid YAML"),
+            ("semantic_map:\n  <A>: !!bool maybe\n", "not valid YAML"),
+            ("semantic_map:\n  <A>: !!int ''\n", "not valid YAML"),
+            ("semantic_map:\n  <A>: !!timestamp foo\n", "not valid YAML"),
             ("a: " + "[" * 5_000 + "\n", "not valid YAML"),
         ],
     )
@@ -192,6 +205,20 @@ class TestYaml:
         with pytest.raises(AKConfigError) as caught:
             SemanticMap.from_yaml(self.write(tmp_path, text), environment="prod" if "prod" in text else None)
         assert message in str(caught.value)
+
+    def test_x2_merge_keys_are_understood(self, tmp_path):
+        text = "base: &base\n  <A>: a\nsemantic_map:\n  <<: *base\n  <B>: b\n"
+        assert dict(SemanticMap.from_yaml(self.write(tmp_path, text))) == {"<A>": "a", "<B>": "b"}
+
+    def test_x2_what_is_no_file_is_not_waited_for(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(AKConfigError, match="is no file"):
+            SemanticMap.from_yaml(tmp_path / "pipe")
+
+    @pytest.mark.parametrize(("source", "environment"), [(None, None), (b"x", None), ("x", ["prod"])])
+    def test_x2_arguments_of_the_wrong_type_are_errors(self, source, environment):
+        with pytest.raises(AKConfigError, match="takes the path of a file"):
+            SemanticMap.from_yaml(source, environment=environment)
 
     def test_x2_a_missing_file_is_an_error_that_names_it(self, tmp_path):
         with pytest.raises(AKConfigError, match=r"nowhere.yaml: cannot be read \(FileNotFoundError\)"):
