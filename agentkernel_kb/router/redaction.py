@@ -22,7 +22,7 @@ _CREDENTIALS = re.compile(
     | (?P<option>--?(?:password|passwd|token|secret|api-?key)\s+){_VALUE}
     | (?P<token>\b[\w-]{{0,40}}tokens?["']?\s*=>?\s*){_VALUE}                                     # token=…
     | (?P<colon>\b[\w-]{{0,40}}token["']?\s*:\s*["']?)(?=[^\s"']{{0,256}}\d)[\w.~+/=-]{{16,}}  # token: a1b2…, not SELECT
-    | (?P<header>\bauthorization{_IS}["']?(?:(?:basic|bearer|digest|token|apikey|negotiate)\s+)?)[^\s"',;]+                           # Authorization: Basic …
+    | (?P<header>\bauthorization{_IS}["']?(?:(?:basic|bearer|digest|token|apikey|negotiate)\s+)?)[^\s"',;]+
     | (?P<bearer>\bbearer[\s:]\s*)[\w.~+/=-]{{8,}}
     | (?P<sql>\bidentified\s+by\s+){_VALUE}
     | (?P<xml><(?:password|secret|token)>)[^<\s]+
