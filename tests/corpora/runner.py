@@ -27,6 +27,7 @@ MARKER = "canary-5f1e0c7a"
 ATTACK_SECONDS = 1.0
 READ_SECONDS = 30.0
 GROSS_SECONDS = 5.0
+PATIENCE_SECONDS = 40.0
 _WATCHED_SECONDS = 0.1
 _IDLE_SHARE = 0.2
 _ANSWERED = frozenset({"ok", "empty", "partial"})
@@ -193,6 +194,8 @@ def shooting_range(world: World, folder: Path) -> Generator[Range]:
     place = Range(world, folder)
     with contextlib.chdir(folder), contextlib.closing(place):
         yield place
+        # What an engine is left to do would disturb whoever comes next, and a process cannot end well in the midst of it.
+        _wait_until_idle(time.monotonic() + PATIENCE_SECONDS)
 
 
 class Gun:
@@ -263,7 +266,7 @@ def _tried(place: Range, item: Item, fire: Callable[[str], tuple[str, str]], rep
     """Run one attack, note what it did, and return how it ended and what was answered."""
     started = time.monotonic()
     outcome, answer = fire(place.aimed(item.statement))
-    if outcome == "timeout":
+    if outcome == "timeout" or time.monotonic() - started >= ATTACK_SECONDS:
         _wait_until_idle(started + GROSS_SECONDS)
     took = time.monotonic() - started
     report.attacks += 1
@@ -277,7 +280,7 @@ def _tried(place: Range, item: Item, fire: Callable[[str], tuple[str, str]], rep
 
 
 def _wait_until_idle(until: float) -> None:
-    """Wait until the process does nothing, or a moment is past: a call that gave up in time may have left its work running."""
+    """Wait until the process does nothing, or a moment is past: a call that gave up in time may have left its work behind."""
     while time.monotonic() <= until:
         wall, processor = time.monotonic(), time.process_time()
         time.sleep(_WATCHED_SECONDS)
