@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agentkernel_kb.errors import AKConfigError, KnowledgeGuardError
-from agentkernel_kb.guard.cypher_effort import refusal
+from agentkernel_kb.guard.cypher_effort import Effort, refusal
 from agentkernel_kb.guard.cypher_engine import CypherEngine
-from agentkernel_kb.guard.cypher_proof import QueryFacts, keyword, prove_query, unknown
+from agentkernel_kb.guard.cypher_proof import MAX_DEPTH, QueryFacts, arguments_of, keyword, prove_query, unknown
 from agentkernel_kb.guard.ladybug import LADYBUG
-from agentkernel_kb.guard.lexer import Token
+from agentkernel_kb.guard.lexer import Token, deepest_bracket
 
 MAX_STATEMENT_CHARS = 100_000
 MAX_TOKENS = 10_000
@@ -104,16 +104,39 @@ def check_write_cypher(statement: str, *, engine: str) -> frozenset[str]:
     _check_text(statement)
     tokens = _only_statement(rules.write_lexer.read(statement).tokens)
     _check_tokens(tokens, statement)
+    depth, bracket = deepest_bracket(tokens)
+    if bracket is not None and depth > MAX_DEPTH:
+        raise refusal(f"The statement is nested more than {MAX_DEPTH} deep", bracket)
     first = keyword(tokens[0])
     if first not in rules.write_openings:
         reason = rules.reasons.get(first) or rules.reserved.get(first)
         raise refusal(reason or f"A write starts with {', '.join(sorted(rules.write_openings))}", tokens[0])
-    for token, following in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
-        if keyword(token) == "LOAD" and keyword(following) in ("FROM", "WITH", "CSV", "EXTENSION"):
-            raise refusal("This statement reads files", token)
-        if keyword(token) == "CALL" and following.name and following.name not in rules.procedures:
-            raise refusal(unknown("procedure", following.name, rules.procedures), following)
+    effort = Effort()
+    for index, token in enumerate(tokens[:-1]):
+        _check_written(tokens, index, rules, effort)
+        _check_reach(token, tokens[index + 1], rules)
     return frozenset(token.text[1:] for token in tokens if token.kind == "string" and token.text.startswith("$"))
+
+
+def _check_reach(token: Token, following: Token, rules: CypherEngine) -> None:
+    """Refuse what reaches outside of the graph in the middle of a write."""
+    if keyword(token) == "LOAD" and keyword(following) in ("FROM", "WITH", "CSV", "EXTENSION"):
+        raise refusal("This statement reads files", token)
+    if keyword(token) == "CALL" and following.name and following.name not in rules.procedures:
+        raise refusal(unknown("procedure", following.name, rules.procedures), following)
+
+
+def _check_written(tokens: Sequence[Token], index: int, rules: CypherEngine, effort: Effort) -> None:
+    """Refuse a write that takes longer than anything stops it, by its relationships or by a function."""
+    token, following = tokens[index], tokens[index + 1]
+    if token.text == "-" and (following.text == "[" or (following.text in ("-", "->") and following.start == token.end)):
+        effort.count_link(token)
+    if following.text != "(" or not token.name:
+        return
+    if token.name in rules.stalling:
+        raise refusal("This function is not supported", token)
+    if (check := rules.bounded.get(token.name)) and (reason := check(arguments_of(tokens, index))):
+        raise refusal(reason, token)
 
 
 def _engine(name: str) -> CypherEngine:

@@ -6,7 +6,7 @@ from agentkernel_kb.errors import KnowledgeGuardError
 from agentkernel_kb.guard.lexer import Token
 
 MAX_LINKS = 20
-MAX_LINKS_TOGETHER = 10
+MAX_LINKS_TOGETHER = 8
 MAX_GROWTH = 100_000
 _GROWTH_OF_LAMBDA = 1_000
 

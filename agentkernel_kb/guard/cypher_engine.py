@@ -35,6 +35,7 @@ class CypherEngine:
         functions: Functions that compute a value and do nothing else.
         equivalents: For functions of other engines, what stands for them here.
         bounded: Functions that are harmless within bounds only, with the check of their arguments.
+        stalling: Functions that nothing interrupts, which writes may not use either.
         growing: Functions and marks that can double a value; a chain of them makes values of any size out of nothing.
         procedures: What `CALL` may call.
         reserved: Words that can be no name, and what a statement does that holds one.
@@ -60,6 +61,7 @@ class CypherEngine:
     functions: frozenset[str]
     equivalents: Mapping[str, str]
     bounded: Mapping[str, ArgumentCheck]
+    stalling: frozenset[str]
     growing: frozenset[str]
     procedures: frozenset[str]
     reserved: Mapping[str, str]

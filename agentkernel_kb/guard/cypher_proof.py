@@ -147,7 +147,7 @@ class _Walk:
         if name not in self.engine.functions and name not in self.allowed:
             raise refusal(self._unknown_function(token, name), token)
         check = self.engine.bounded.get(name)
-        if check and name not in self.allowed and (reason := check(self._arguments())):
+        if check and name not in self.allowed and (reason := check(arguments_of(self.tokens, self.index))):
             raise refusal(reason, token)
         if name in self.engine.growing:
             self.effort.count_growth()
@@ -167,17 +167,6 @@ class _Walk:
         while first >= 2 and self.tokens[first - 1].text == "." and self.tokens[first - 2].kind in ("word", "quoted"):
             first -= 2
         return ".".join(token.name for token in self.tokens[first : self.index + 1 : 2])
-
-    def _arguments(self) -> Sequence[Token]:
-        """Return the tokens between the bracket that follows and the one that closes it."""
-        depth = 0
-        for end in range(self.index + 1, len(self.tokens)):
-            token = self.tokens[end]
-            if token.kind == "mark":
-                depth += (token.text in _CLOSING) - (token.text in _CLOSING.values())
-            if not depth:
-                return self.tokens[self.index + 2 : end]
-        return self.tokens[self.index + 2 :]
 
     # Words.
 
@@ -388,6 +377,18 @@ class _Walk:
 def keyword(token: Token) -> str:
     """Return the word in capitals as the engine compares it, which knows no capitals beyond ASCII; `""` for what is no word."""
     return token.keyword if token.text.isascii() else ""
+
+
+def arguments_of(tokens: Sequence[Token], name: int) -> Sequence[Token]:
+    """Return the tokens between the bracket that follows the token at `name` and the one that closes it."""
+    depth = 0
+    for end in range(name + 1, len(tokens)):
+        token = tokens[end]
+        if token.kind == "mark":
+            depth += (token.text in _CLOSING) - (token.text in _CLOSING.values())
+        if not depth:
+            return tokens[name + 2 : end]
+    return tokens[name + 2 :]
 
 
 def unknown(what: str, name: str, known: Collection[str]) -> str:

@@ -185,6 +185,7 @@ LADYBUG = CypherEngine(
         "range": _check_range,
         "rpad": _check_padding,
     },
+    stalling=frozenset(["list_has_all", "list_has_any", "list_reduce", "read_csv_parallel", "read_csv_serial", "repeat"]),
     growing=frozenset(
         ["+", "array_cat", "array_concat", "concat", "concat_ws", "list_cat", "list_concat", "regexp_replace", "replace"]
     ),

@@ -14,6 +14,7 @@ from agentkernel_kb.errors import KnowledgeError, KnowledgeTimeoutError
 from agentkernel_kb.ladybug.database import GraphDatabase
 from agentkernel_kb.ladybug.deadline import Deadline
 from agentkernel_kb.ladybug.failures import rejected
+from agentkernel_kb.ladybug.parser import check_single
 from agentkernel_kb.workers import WorkerPool
 
 if TYPE_CHECKING:
@@ -187,9 +188,16 @@ class Runner:
 
 
 def _execute(connection: Connection, statement: str, parameters: dict[str, Any]) -> Any:
-    """Run a statement that was prepared, which only one statement can be."""
+    """Run one statement and return its result.
+
+    With parameters it has to be prepared, which holds up all threads of the process while it is planned; without them the
+    engine lets other threads run.
+    """
     from ladybug import PreparedStatement
 
+    check_single(statement)
+    if not parameters:
+        return connection.execute(statement)
     prepared = PreparedStatement(connection, statement, parameters)
     if not prepared.is_success():
         raise RuntimeError(prepared.get_error_message())

@@ -88,17 +88,20 @@ def is_read(statement: str) -> bool:
 MARKS = [*"()[]{}'\"`\\/*-><=.,:;|$!", "MATCH", "RETURN", "WITH", "CASE", "END", "n", "1"]
 
 
+@settings(deadline=None)
 @given(READS)
 def test_a_read_is_accepted(parts: list[str]) -> None:
     check_read_only_cypher(" ".join(parts), engine="ladybug")
 
 
+@settings(deadline=None)
 @given(READS, WRITES, st.data())
 def test_a_write_anywhere_is_refused(parts: list[str], write: str, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(parts)))
     assert not is_read(" ".join([*parts[:place], write, *parts[place:]]))
 
 
+@settings(deadline=None)
 @given(READS, WRITES, st.data())
 def test_a_write_anywhere_is_refused_in_any_case_and_format(parts: list[str], write: str, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(parts)))
@@ -107,6 +110,7 @@ def test_a_write_anywhere_is_refused_in_any_case_and_format(parts: list[str], wr
     assert not is_read(data.draw(BLANKS).join([*parts[:place], spaced, *parts[place:]]))
 
 
+@settings(deadline=None)
 @given(READS, st.data())
 def test_a_read_is_accepted_in_any_format(parts: list[str], data: st.DataObject) -> None:
     statement = " ".join(parts)
@@ -117,6 +121,7 @@ def test_a_read_is_accepted_in_any_format(parts: list[str], data: st.DataObject)
     check_read_only_cypher(formatted + data.draw(st.sampled_from(["", ";", " ; // end", "\n"])), engine="ladybug")
 
 
+@settings(deadline=None)
 @given(READS)
 def test_a_limit_goes_where_the_proof_says(parts: list[str]) -> None:
     """With the LIMIT put in, the statement is still a read and says that limit itself."""
@@ -127,18 +132,20 @@ def test_a_limit_goes_where_the_proof_says(parts: list[str]) -> None:
     assert analyse_read_cypher(bounded, engine="ladybug").limit == 5
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300))
 def test_random_text_is_decided(text: str) -> None:
     is_read(text)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(MARKS), max_size=60))
 def test_random_marks_are_decided(pieces: list[str]) -> None:
     is_read(" ".join(pieces))
     is_read("".join(pieces))
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(["(", "[", "{", "'", "`", "/*", "//", "\\", "CASE ", "NOT ", "a.", "x->", "1..", "-", "$x", "é", "range("]),
     st.data(),
