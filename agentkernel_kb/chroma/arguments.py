@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,7 +48,9 @@ class ServerArguments:
             raise AKConfigError(f"'{subject}': headers must map names to values, both strings.")
 
 
-def check_plain_arguments(subject: str, collection_name: Any, description: Any, distance: Any, *, download: Any) -> None:
+def check_plain_arguments(
+    subject: str, collection_name: Any, description: Any, distance: Any, *, download: Any, min_score: Any
+) -> None:
     """Check the arguments that do not say where Chroma is.
 
     Raises:
@@ -61,6 +64,8 @@ def check_plain_arguments(subject: str, collection_name: Any, description: Any, 
         raise AKConfigError(f"'{subject}': distance must be one of {list(get_args(Distance))} or None, not {distance!r}.")
     if not isinstance(download, bool):
         raise AKConfigError(f"'{subject}': download must be True or False, not {download!r}.")
+    if min_score is not None and not _is_finite_number(min_score):
+        raise AKConfigError(f"'{subject}': min_score must be a finite number or None, not {min_score!r}.")
 
 
 def choose_source(
@@ -99,6 +104,10 @@ def choose_source(
         raise AKConfigError(f"'{subject}': persist_path and host exclude each other; leave out one.")
     server.check(subject)
     return Server(server.host, server.port or DEFAULT_PORT, server.ssl, server.headers or {}, options)
+
+
+def _is_finite_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf
 
 
 def _resolved(subject: str, path: object) -> Path:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agentkernel_kb.chroma.embedding import Embedding, stored_name
 from agentkernel_kb.chroma.failures import translated
+from agentkernel_kb.chroma.ranking import Hit, best
 from agentkernel_kb.chroma.records import Distance, Prepared, restore, score
 from agentkernel_kb.errors import AKConfigError, KnowledgeQueryError
 from agentkernel_kb.model import Record
@@ -33,14 +34,24 @@ class BoundCollection:
         distance: The distance it must have, `None` for any; a new one gets `cosine`.
         subject: Name of the backend, for messages.
         place: Where its Chroma is, for messages.
+        min_score: Lowest score of a hit, `None` for any.
 
     Raises:
-        AKConfigError: The name is not allowed, or the collection was built with another function, dimension or distance.
+        AKConfigError: The name is not allowed, the collection was built with another function, dimension or distance, or
+            no score of its distance can reach `min_score`.
         KnowledgeBackendError: Chroma failed.
     """
 
     def __init__(
-        self, connection: Connection, name: str, embedding: Embedding, distance: Distance | None, subject: str, place: str
+        self,
+        connection: Connection,
+        name: str,
+        embedding: Embedding,
+        distance: Distance | None,
+        subject: str,
+        place: str,
+        *,
+        min_score: float | None = None,
     ) -> None:
         self._connection = connection
         self._client = connection.client
@@ -48,17 +59,31 @@ class BoundCollection:
         self._embedding = embedding
         self._subject = subject
         self._place = place
+        self._min_score = min_score
         self._bound = False
         with translated(subject, place, "open its collection"):
             collection = self._get_or_create(distance)
         self._check_origin(collection)
         self._collection = collection
         self._check_distance(distance)
+        self._check_min_score()
 
     def search(
-        self, vector: list[float], limit: int, where: Mapping[str, Any] | None, where_document: Mapping[str, Any] | None
+        self,
+        query: str,
+        vector: list[float],
+        limit: int,
+        where: Mapping[str, Any] | None,
+        where_document: Mapping[str, Any] | None,
     ) -> list[Record]:
         """Return at most `limit` records, the most like `vector` first, ties broken by id.
+
+        Args:
+            query: The text that `vector` comes from.
+            vector: Its vector.
+            limit: At least 1.
+            where: A filter over metadata.
+            where_document: A filter over the text.
 
         Raises:
             AKConfigError: The vector does not fit the collection.
@@ -69,9 +94,13 @@ class BoundCollection:
             return []
         if self.distance == "cosine" and not any(vector):
             return []  # A text without any feature is like nothing, and Chroma would return records at random.
-        with self._connection.searching(str(self._collection.id)):
-            found = self._query(vector, limit, where, where_document)
-        return self._records(cast("Mapping[str, Any]", found))
+
+        def look(number: int) -> list[Hit]:
+            with self._connection.searching(str(self._collection.id)):
+                found = self._query(vector, number, where, where_document)
+            return self._hits(cast("Mapping[str, Any]", found))
+
+        return [_record(hit) for hit in best(look, limit, self._min_score, self._embedding.related_to(query))]
 
     def store(self, prepared: Sequence[Prepared], vectors: Sequence[list[float]]) -> None:
         """Store records with their vectors, each in place of the one with the same id, in batches of Chroma's own limit.
@@ -142,6 +171,13 @@ class BoundCollection:
                 "Leave distance= out, or choose another collection_name=."
             )
 
+    def _check_min_score(self) -> None:
+        if self._min_score is not None and self._min_score > 1 and self.distance != "ip":
+            raise AKConfigError(
+                f"{self._where()} ranks by the distance {self.distance!r}, whose scores are at most 1; min_score="
+                f"{self._min_score:g} would leave out every record."
+            )
+
     def _check_origin(self, collection: Collection) -> None:
         """Compare what a collection was built with to what this backend would add; an empty one fits any function."""
         if _dimension(collection) is None:
@@ -199,13 +235,12 @@ class BoundCollection:
             metadatas=cast("Any", metadatas),
         )
 
-    def _records(self, found: Mapping[str, Any]) -> list[Record]:
+    def _hits(self, found: Mapping[str, Any]) -> list[Hit]:
         columns = (found["ids"][0], found["documents"][0], found["metadatas"][0], found["distances"][0])
-        records = [
-            {"text": text or "", "metadata": {**restore(metadata, identity), "score": score(distance, self.distance)}}
+        return [
+            Hit(identity, text, metadata, score(distance, self.distance))
             for identity, text, metadata, distance in zip(*columns, strict=True)
         ]
-        return sorted(records, key=lambda record: (-record["metadata"]["score"], record["metadata"]["id"]))
 
     def _other_function(self, origin: str | None) -> AKConfigError:
         shown = str(origin)[:_SHOWN_NAME_CHARS]
@@ -222,6 +257,10 @@ class BoundCollection:
 _REMEDY = (
     "Pass as embedding_function= the one it was built with, or choose another collection_name= and write the records into that."
 )
+
+
+def _record(hit: Hit) -> Record:
+    return {"text": hit.text or "", "metadata": {**restore(hit.metadata, hit.id), "score": hit.score}}
 
 
 def _dimension(collection: Collection) -> int | None:

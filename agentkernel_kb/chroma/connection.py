@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakValueDictionary
 
 from agentkernel_kb.chroma.failures import translated
 from agentkernel_kb.chroma.sharing import SharedFolder
+from agentkernel_kb.chroma.unpublished import http_sessions, open_folders, reloader
 from agentkernel_kb.chroma.writer_lock import WriterLock
 from agentkernel_kb.errors import (
     AKConfigError,
@@ -37,7 +39,8 @@ REQUEST_SECONDS = 120.0
 # Chroma keeps one system per folder and process, and does not guard that table against threads.
 _EMBEDDED = threading.RLock()
 
-_FOLDERS: dict[Path, SharedFolder] = {}
+# Weak, so that a folder is forgotten with the last connection to it.
+_FOLDERS: WeakValueDictionary[Path, SharedFolder] = WeakValueDictionary()
 
 
 class Connection:
@@ -61,6 +64,7 @@ class Connection:
         self._close = close
         self._lock = lock
         self._folder = folder
+        self._reload = reloader(client) if folder is not None else None
         self._own_writing = threading.RLock()
         self._pid = os.getpid()
 
@@ -79,15 +83,6 @@ class Connection:
     def storing(self) -> AbstractContextManager[None]:
         """Return the context in which to write a batch, under the lock that `writing` returns."""
         return nullcontext() if self._folder is None else self._folder.storing(self._reload)
-
-    def _reload(self) -> None:
-        """Let an embedded client read its folder anew, in place: what runs on the old handle ends on it.
-
-        chromadb 1.5.9 loads an index once, then never sees what other processes write, and publishes no way to ask.
-        """
-        server = getattr(self.client, "_server", None)
-        if hasattr(server, "bindings"):
-            cast("Any", server).start()
 
     def check_process(self, subject: str) -> None:
         """Refuse a client that came over a fork, whose threads stayed behind: it would wait for ever.
@@ -138,23 +133,23 @@ class Folder:
         with _EMBEDDED, translated(subject, self.place, "open it"):
             fresh = SharedFolder(self.path, subject)
             client, is_new = self._client(subject)
-            shared = fresh if is_new else _FOLDERS.setdefault(self.path, fresh)
+            shared = fresh if is_new else _FOLDERS.get(self.path) or SharedFolder(self.path, subject, is_read=True)
             _FOLDERS[self.path] = shared
         return Connection(client, lambda: _close_embedded(client), WriterLock(self.path, subject), shared)
 
     def _client(self, subject: str) -> tuple[ClientAPI, bool]:
-        """Return a client, and whether it is the first of this process on the folder."""
+        """Return a client, and whether it is known to be the first of this process on the folder."""
         import chromadb
-        from chromadb.api.shared_system_client import SharedSystemClient
 
-        systems = cast("dict[str, object]", getattr(SharedSystemClient, "_identifier_to_system", {}))
+        systems = open_folders()
         # Two systems on one folder would not see each other's writes, so one that is open under another spelling is used.
-        path = next((known for known in systems if Path(known).resolve() == self.path), str(self.path))
-        is_new = path not in systems
+        path = next((known for known in systems or () if Path(known).resolve() == self.path), str(self.path))
+        is_new = systems is not None and path not in systems
         try:
             return chromadb.PersistentClient(path, settings=_settings(), **self.options), is_new
         except Exception as error:
-            if is_new:  # chromadb 1.5.9 keeps a system that failed to start, so that every later attempt would fail as well.
+            # chromadb 1.5.9 keeps a system that failed to start, so that every later attempt would fail as well.
+            if is_new and systems:
                 systems.pop(path, None)
             if "different settings" not in str(error):
                 raise
@@ -206,7 +201,7 @@ class Server:
         client = chromadb.HttpClient(
             self.host, self.port, ssl=self.ssl, headers=dict(self.headers), settings=_settings(), **self.options
         )
-        for session in _http_sessions(client):
+        for session in http_sessions(client):
             session.timeout = (CONNECT_SECONDS, REQUEST_SECONDS, REQUEST_SECONDS, REQUEST_SECONDS)
         return client
 
@@ -238,7 +233,8 @@ class Given:
         if folder is None:
             return Connection(self.client, lambda: None)
         with _EMBEDDED:
-            shared = _FOLDERS.setdefault(folder, SharedFolder(folder, subject))
+            shared = _FOLDERS.get(folder) or SharedFolder(folder, subject, is_read=True)
+            _FOLDERS[folder] = shared
         return Connection(self.client, lambda: None, WriterLock(folder, subject), shared)
 
     def _folder(self) -> Path | None:
@@ -273,7 +269,7 @@ def _close_embedded(client: ClientAPI) -> None:
 
 
 def _close_http(client: ClientAPI) -> None:
-    sessions = _http_sessions(client)
+    sessions = http_sessions(client)
     with suppress(Exception):
         cast("Any", client).close()
     for session in sessions:
@@ -283,14 +279,3 @@ def _close_http(client: ClientAPI) -> None:
 def _close_late(future: Future[ClientAPI]) -> None:
     if future.exception() is None:
         _close_http(future.result())
-
-
-def _http_sessions(client: ClientAPI) -> list[Any]:
-    """Return the HTTP sessions of a client, which chromadb 1.5.9 neither limits in time nor closes, and does not publish.
-
-    There are two, one to check the tenant with. See https://github.com/chroma-core/chroma/issues/5805; needless once Chroma
-    has a setting for the time and closes what it opened.
-    """
-    owners = (client, getattr(client, "_admin_client", None))
-    sessions = [getattr(getattr(owner, "_server", None), "_session", None) for owner in owners]
-    return [session for session in sessions if session is not None]

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, KnowledgeError
 
@@ -20,6 +20,8 @@ _TEXTS_PER_CALL = 256
 _LARGEST_FLOAT32 = 3.4028234663852886e38
 
 Vectors = list[list[float]]
+
+T = TypeVar("T")
 
 
 class EmbedsTexts(Protocol):
@@ -57,6 +59,7 @@ class Embedding:
         self._embed_documents, self._embed_query = _callables(chosen, subject)
         self.name = DEFAULT_NAME if function is None else name_of(chosen)
         declared = getattr(chosen, "dimensions", None)
+        self._related = _related_of(chosen)
         self.dimensions = declared if isinstance(declared, int) and not isinstance(declared, bool) else None
 
     def documents(self, texts: Sequence[str]) -> Vectors:
@@ -81,7 +84,24 @@ class Embedding:
         """
         return self._checked(self._call(self._embed_query, [text]), 1)[0]
 
-    def _call(self, function: Callable[[list[str]], object], texts: list[str]) -> object:
+    def related_to(self, query: str) -> Callable[[Sequence[str]], Sequence[bool]] | None:
+        """Return what tells which texts have anything in common with `query`, or `None` where the function cannot tell.
+
+        What is returned raises a `KnowledgeBackendError` if the function fails, or does not answer for each text.
+        """
+        related = self._related
+        if related is None:
+            return None
+
+        def ask(texts: Sequence[str]) -> list[bool]:
+            answers = self._call(lambda given: [bool(answer) for answer in related(query, given)], list(texts))
+            if len(answers) != len(texts):
+                raise self._failure(f"answered {len(answers)} times for {len(texts)} texts when asked which are related")
+            return answers
+
+        return ask
+
+    def _call(self, function: Callable[[list[str]], T], texts: list[str]) -> T:
         try:
             return function(texts)
         except KnowledgeError:
@@ -206,6 +226,12 @@ def _callables(function: Any, subject: str) -> tuple[Callable[[list[str]], objec
         )
     called = cast("Callable[[list[str]], object]", function)
     return called, cast("Callable[[list[str]], object]", query) if callable(query) else called
+
+
+def _related_of(function: object) -> Callable[[str, list[str]], Iterable[object]] | None:
+    """Return the method `related(query, texts)` of an embedding function that can tell what has nothing in common."""
+    related = getattr(function, "related", None)
+    return cast("Callable[[str, list[str]], Iterable[object]]", related) if callable(related) else None
 
 
 def _plain(value: object) -> object:

@@ -49,10 +49,12 @@ class ChromaManager(KnowledgeBase):
         client: A ready synchronous client of Chroma, which this backend uses and does not close.
         distance: `cosine`, `l2` or `ip` for a new collection; `None` means what the collection has, and `cosine` for a new one.
         download: Chroma's default model may be fetched at first use where it is absent.
+        min_score: Lowest score of what a search returns, itself included; `None` for any. Its range is that of the scores:
+            up to 1 for `cosine` and `l2`, any number for `ip`.
 
     Raises:
-        AKConfigError: Arguments are wrong or contradict each other, or the collection was built with another function or
-            distance.
+        AKConfigError: Arguments are wrong or contradict each other, the collection was built with another function or
+            distance, or no score of its distance can reach `min_score`.
         KnowledgeDependencyError: Chroma is not installed.
         KnowledgeConnectionError: The folder or server cannot be opened.
     """
@@ -74,14 +76,16 @@ class ChromaManager(KnowledgeBase):
         client: ClientAPI | None = None,
         distance: Distance | None = None,
         download: bool = False,
+        min_score: float | None = None,
     ) -> None:
         super().__init__(
             KnowledgeCapabilities(kinds=["vector"], search=True, search_mode="semantic", writable=True), name or DEFAULT_NAME
         )
-        check_plain_arguments(self.backend_name, collection_name, description, distance, download=download)
+        check_plain_arguments(self.backend_name, collection_name, description, distance, download=download, min_score=min_score)
         self._description = description
         self._collection_name = collection_name
         self._distance: Distance | None = distance
+        self._min_score = min_score
         self._source = choose_source(
             self.backend_name,
             persist_path=None if persist_path == DEFAULT_PATH else persist_path,
@@ -122,6 +126,7 @@ class ChromaManager(KnowledgeBase):
                     self._distance,
                     self.backend_name,
                     self._source.place,
+                    min_score=self._min_score,
                 )
             except BaseException:
                 connection.close()
@@ -153,6 +158,8 @@ class ChromaManager(KnowledgeBase):
         Returns:
             Records as they were written, with `metadata["id"]` and `metadata["score"]`, ties broken by id. The score is cosine
             similarity in [-1, 1]; for the distance `l2` it is 1 / (1 + squared distance) in (0, 1], for `ip` the inner product.
+            Empty where nothing scores `min_score`, and where an embedding function that can tell (as `HashEmbedder` can) says
+            that no record has anything in common with the query.
 
         Raises:
             AKConfigError: There is no embedding function, or its vectors do not fit the collection.
@@ -165,7 +172,7 @@ class ChromaManager(KnowledgeBase):
             return []
         vector = self._embedding.query(query)
         with self._translated("search"):
-            return collection.search(vector, max(1, limit), where, where_document)
+            return collection.search(query, vector, max(1, limit), where, where_document)
 
     def write(self, records: Iterable[Record], **kwargs: Any) -> None:
         """Store records; see `add`."""

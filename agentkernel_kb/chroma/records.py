@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any, Literal, cast
 
 from agentkernel_kb.errors import KnowledgeQueryError
@@ -82,14 +83,15 @@ def digest(source: object, text: str) -> str:
 def flatten(metadata: Mapping[object, object]) -> dict[str, Any]:
     """Return `metadata` as Chroma holds it: plain values natively, so that its filters work, all others in one JSON string.
 
-    The id is left out, because Chroma keeps it by itself.
+    The id is left out, because Chroma keeps it by itself. A key that is no text becomes text: 1 becomes "1", or "1 (2)" where
+    "1" is a key as well.
     """
     native: dict[str, Any] = {}
-    overflow: dict[object, object] = {}
-    for key, value in metadata.items():
+    overflow: dict[str, object] = {}
+    for key, value in _by_text(metadata).items():
         if key == "id":
             continue
-        if isinstance(key, str) and _is_native_key(key) and _is_native(value):
+        if _is_native_key(key) and _is_native(value):
             native[key] = value
         else:
             overflow[key] = value
@@ -120,6 +122,17 @@ def score(distance: float, space: Distance) -> float:
     return max(-1.0, min(1.0, 1.0 - distance)) if space == "cosine" else 1.0 - distance
 
 
+def _by_text(metadata: Mapping[object, object]) -> dict[str, object]:
+    """Return `metadata` with keys that are text; one that was not gets a number where another key is that text."""
+    keyed = {key: value for key, value in metadata.items() if isinstance(key, str)}
+    for key, value in metadata.items():
+        if not isinstance(key, str):
+            text = str(encode(key))
+            names = chain((text,), (f"{text} ({number})" for number in count(2)))
+            keyed[next(name for name in names if name not in keyed and name != "id")] = value
+    return keyed
+
+
 def _is_native_key(key: str) -> bool:
     return bool(key) and not key.startswith(_RESERVED_PREFIXES) and not _UNSOUND.search(key)
 
@@ -140,13 +153,12 @@ def _is_native_scalar(value: object) -> bool:
     return type(value) is bool or (type(value) is float and math.isfinite(value))
 
 
-def _to_json(values: Mapping[object, object]) -> str:
+def _to_json(values: Mapping[str, object]) -> str:
     """Return JSON that keeps what JSON can express, and the encoder's text for the rest."""
-    plain = {key if isinstance(key, str) else str(encode(key)): value for key, value in values.items()}
     try:
-        return json.dumps(plain, default=encode)
+        return json.dumps(values, default=encode)
     except (TypeError, ValueError, RecursionError):  # A key that is no text, a cycle, a number too long, deep nesting.
-        return json.dumps(encode(plain))
+        return json.dumps(encode(values))
 
 
 def _from_json(text: str) -> dict[str, Any]:

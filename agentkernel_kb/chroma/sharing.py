@@ -36,26 +36,27 @@ class SharedFolder:
     Args:
         path: The folder; it exists.
         subject: Name of the backend that opened it, for messages.
+        is_read: Chroma may have read from it already, nobody knows as of which write.
     """
 
-    def __init__(self, path: Path, subject: str) -> None:
+    def __init__(self, path: Path, subject: str, *, is_read: bool = False) -> None:
         self._path = path
         self._subject = subject
         self._turn = threading.Condition()
         self._searching = 0
         self._reading = False
         self._read: set[str] = set()
-        self._seen = self._stamp()
+        self._seen = 0 if is_read else self._stamp()
         self._alone = threading.RLock()
         self._files: BaseFileLock | None = None
 
     @contextmanager
-    def searching(self, collection: str, reload: Callable[[], None]) -> Generator[None]:
+    def searching(self, collection: str, reload: Callable[[], object] | None) -> Generator[None]:
         """Search within; alone, and with the files to itself, where that reads the index from disk.
 
         Args:
             collection: Id of the collection.
-            reload: Makes Chroma forget what it has read.
+            reload: Makes Chroma forget what it has read, `None` where nothing can.
 
         Raises:
             KnowledgeTimeoutError: Another process has the files for longer than 30 seconds.
@@ -75,7 +76,7 @@ class SharedFolder:
             self._leave(searching=False)
 
     @contextmanager
-    def storing(self, reload: Callable[[], None]) -> Generator[None]:
+    def storing(self, reload: Callable[[], object] | None) -> Generator[None]:
         """Write a batch within, having the files to this process. The caller is the only writer.
 
         Raises:
@@ -107,10 +108,11 @@ class SharedFolder:
                 self._reading = False
             self._turn.notify_all()
 
-    def _forget_if_changed(self, reload: Callable[[], None]) -> None:
+    def _forget_if_changed(self, reload: Callable[[], object] | None) -> None:
         stamp = self._stamp()
         if stamp != self._seen:
-            reload()
+            if reload is not None:
+                reload()
             self._read.clear()
             self._seen = stamp
 

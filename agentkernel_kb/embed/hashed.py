@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from functools import lru_cache
 
-from agentkernel_kb.embed.words import features
+from agentkernel_kb.embed.words import features, finder
 from agentkernel_kb.errors import AKConfigError
 
 MAX_DIMENSIONS = 65_536
@@ -82,6 +82,16 @@ class HashEmbedder:
         if first_feature is not None:  # All features fell on each other with opposite signs.
             vector[(_number(first_feature) >> 1) % self._dimensions] = 1.0
         return vector
+
+    def related(self, query: str, texts: Iterable[str]) -> list[bool]:
+        """Tell for each text whether it shares a word with `query`, in order; blank text shares none.
+
+        The score cannot tell, because words that fall on one place by chance score as much as one true word in a long text:
+        measured at 384 dimensions on texts of 80 and 250 words, up to 0.2 by chance, and 0.03 to 0.1 (median) for a true one.
+        So the words themselves are compared, folded as the vectors fold them. Function words of English count only where the
+        query has no other.
+        """
+        return list(map(finder(query), texts))
 
     def __repr__(self) -> str:
         return f"HashEmbedder(dimensions={self._dimensions})"

@@ -6,6 +6,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 
 MAX_WORD_CHARS = 64
@@ -34,6 +35,8 @@ _UNSPACED = (
 # The vowel signs of Indic scripts belong to their word, though regular expressions do not count them as letters.
 _LETTER = f"(?:[^\\W_{_UNSPACED}]|[\u0900-\u0963\u0966-\u0dff])"
 _TOKEN = re.compile(f"(?P<run>[{_UNSPACED}]+)|(?P<word>{_LETTER}+(?:['’]{_LETTER}+)*(?:[+#]{{1,3}}(?!{_LETTER}))?)")
+# Letters of Thai, Lao, Burmese and Khmer, kana and the parts of hangul syllables: they stand for sounds rather than words.
+_SOUND = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff]")
 # Accents of Latin, Greek and Cyrillic letters; й keeps its breve, which makes it a letter of its own.
 _ACCENT = re.compile("(?<!и)[\u0300-\u036f]")
 
@@ -44,21 +47,28 @@ def features(text: str) -> dict[str, float]:
     A feature that occurs n times weighs √n times its own weight. Blank text has none; text without any word, such as `???`, is
     one feature as a whole.
     """
-    folded = fold(text)
-    tokens = [(match["run"], match["word"]) for match in _TOKEN.finditer(folded)]
-    counts: Counter[str] = Counter()
-    words: list[str] = []
-    for run, word in tokens:
-        if run:
-            counts.update(run)
-            counts.update(first + second for first, second in pairwise(run))
-        else:
-            words.append(normalise(word))
-    counts.update(words)
-    counts.update(f"{first} {second}" for first, second in pairwise(words))
-    if not counts and (bare := " ".join(folded.split()) or text.strip()):
-        counts[bare[:MAX_WORD_CHARS]] += 1
+    singles, words = _words(text)
+    counts = singles + Counter(f"{first} {second}" for first, second in pairwise(words))
     return {feature: math.sqrt(count) * _weight(feature) for feature, count in counts.items()}
+
+
+def finder(query: str) -> Callable[[str], bool]:
+    """Return what tells whether a text has one of the telling words of `query`; blank text has none.
+
+    A telling word is no function word of English and no single letter of a script without spaces, though a single ideograph or
+    hangul syllable is one. A query without any telling word is told by all that it has.
+    """
+    words = _words(query)[0].keys()
+    wanted = {word for word in words if not (word in FUNCTION_WORDS or _SOUND.fullmatch(word))} or words
+    stems = [_without_apostrophes(word).removesuffix("y") for word in wanted]  # In "policies" there is no "policy".
+
+    def finds(text: str) -> bool:
+        folded = _without_apostrophes(" ".join(fold(text).split()))
+        if folded and not any(stem in folded for stem in stems):
+            return False  # Taking the text apart, which would say the same, takes many times as long.
+        return not wanted.isdisjoint(_words(text)[0].keys())
+
+    return finds
 
 
 def fold(text: str) -> str:
@@ -71,7 +81,7 @@ def fold(text: str) -> str:
 
 def normalise(word: str) -> str:
     """Return a folded word without its apostrophes and, where it is English enough, without its plural ending."""
-    word = word.replace("’", "'").removesuffix("'s").replace("'", "")[:MAX_WORD_CHARS]
+    word = _without_apostrophes(word.replace("’", "'").removesuffix("'s"))[:MAX_WORD_CHARS]
     if len(word) < 4 or not word.isascii() or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies") and len(word) > 4:
@@ -79,6 +89,27 @@ def normalise(word: str) -> str:
     if word.endswith(("ches", "shes", "sses", "xes", "zes")):
         return word[:-2]
     return word[:-1]
+
+
+def _words(text: str) -> tuple[Counter[str], list[str]]:
+    """Return how often each single feature occurs, and the words of scripts with spaces in their order."""
+    folded = fold(text)
+    counts: Counter[str] = Counter()
+    words: list[str] = []
+    for match in _TOKEN.finditer(folded):
+        if run := match["run"]:
+            counts.update(run)
+            counts.update(first + second for first, second in pairwise(run))
+        else:
+            words.append(normalise(match["word"]))
+    counts.update(words)
+    if not counts and (bare := " ".join(folded.split()) or text.strip()):
+        counts[bare[:MAX_WORD_CHARS]] += 1
+    return counts, words
+
+
+def _without_apostrophes(text: str) -> str:
+    return text.replace("’", "").replace("'", "")
 
 
 def _weight(feature: str) -> float:
