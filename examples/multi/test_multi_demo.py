@@ -59,6 +59,34 @@ def test_every_answer_agrees_with_the_data(offline: subprocess.CompletedProcess[
     assert "✗" not in offline.stdout
 
 
+def test_the_checks_say_again_what_drove_the_agent(offline: subprocess.CompletedProcess[str]) -> None:
+    after = offline.stdout.partition("checks passed.")[2]
+    assert "a rule-based stand-in chooses the tools; it is not a language model." in after
+
+
+def test_each_answer_stands_beside_what_was_expected(offline: subprocess.CompletedProcess[str]) -> None:
+    (row,) = re.findall(r"│ ✓ │ Who approves a trip .*\n(?:│   │.*\n)*", offline.stdout)
+    asked, answered, expected = (
+        " ".join(cells) for cells in zip(*(line.split("│")[2:5] for line in row.splitlines()), strict=True)
+    )
+    assert "Mongolia?" in asked
+    assert "head of department" in " ".join(answered.split())
+    assert " ".join(expected.split()) == "head of department"
+
+
+def test_help_is_no_question(tmp_path: Path) -> None:
+    finished = run_demo(tmp_path, "--help")
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout.startswith("usage: demo.py [-h] [question ...]")
+    assert "Answer:" not in finished.stdout
+
+
+def test_a_wrong_option_is_no_question_either(tmp_path: Path) -> None:
+    finished = run_demo(tmp_path, "--fast")
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert "unrecognized arguments: --fast" in finished.stderr
+
+
 def test_every_tool_call_shows_its_backend_time_outcome_query_and_answer(offline: subprocess.CompletedProcess[str]) -> None:
     call = r"→ read_kb +places +\d+\.\d ms  ok, 1 record\n +SELECT COUNT\(\*\) .*\n +WHERE .*\n +\| countries \|\n +\| \d+ \|"
     assert re.search(call, offline.stdout)

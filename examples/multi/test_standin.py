@@ -38,7 +38,7 @@ async def ask(router: KnowledgeBuilder, question: str, *, writable: bool = True)
     agent = Agent(
         "KB_Router_Agent",
         instructions=router.instructions(),
-        tools=[*OpenAIToolBuilder.bind(router.build_async(writable=writable))],
+        tools=OpenAIToolBuilder.bind(router.build_async(writable=writable)),
         model=StandIn(),
     )
     result = await Runner.run(agent, question, run_config=RunConfig(tracing_disabled=True))

@@ -39,9 +39,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Check(Verdict):
-    """A verdict on one question."""
+    """A verdict on the answer to one question."""
 
     question: str
+    answer: str
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Question:
         if self.check is None:
             return None
         verdict = self.check(told)
-        return Check(verdict.expected, verdict.passed, self.text)
+        return Check(verdict.expected, verdict.passed, self.text, told.answer)
 
 
 @cache

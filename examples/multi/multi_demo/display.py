@@ -22,6 +22,8 @@ from agentkernel_kb.render import clean
 from multi_demo.checks import Check
 
 _LINES = 7
+_ANSWER_CHARS = 100
+_SOURCE = re.compile(r" ?\[[^\]\n]*\]")
 _SHOWN = ("query", "text", "path", "ids", "arguments")
 _RULE = re.compile(r"[|\s-]*")  # What separates the head of a table from its rows, and the empty lines of a text.
 _STYLES = {"ok": "green", "empty": "yellow", "partial": "yellow"}
@@ -74,19 +76,21 @@ class Screen(RunHooks[Any]):
         """Print a failure on one line."""
         self._console.print(Text(clean(text), style="bold red"))
 
-    def checks(self, checks: Sequence[Check]) -> None:
-        """Print the table of checks and its sum."""
+    def checks(self, checks: Sequence[Check], driver: str) -> None:
+        """Print the table of checks, its sum, and what drove the agent."""
         self._console.print()
         table = Table(title="The answers against the data", title_justify="left", expand=True)
         table.add_column("", width=1)
         table.add_column("question", ratio=3)
-        table.add_column("expected, from the data itself", ratio=4)
+        table.add_column("answer, shortened", ratio=4)
+        table.add_column("expected, from the data", ratio=3)
         for check in checks:
             mark = Text("✓", style="green") if check.passed else Text("✗", style="bold red")
-            table.add_row(mark, Text(check.question), Text(check.expected))
+            table.add_row(mark, Text(check.question), Text(_shortened(check.answer)), Text(check.expected))
         self._console.print(table)
         passed = sum(check.passed for check in checks)
         self._console.print(Text(f"{passed} of {len(checks)} checks passed.", style="bold"))
+        self._console.print(Text(clean(driver)))
 
     def _event(self, tool: str, backend: str) -> ToolEvent | None:
         for event in self._pending:
@@ -121,6 +125,15 @@ def _arguments(text: str) -> Mapping[str, Any]:
     except ValueError:
         return {"arguments": text}
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {"arguments": text}
+
+
+def _shortened(answer: str) -> str:
+    """Return the two ends of an answer without its sources, as a table has room for them."""
+    plain = " ".join(_SOURCE.sub("", clean(answer)).split())
+    if len(plain) <= _ANSWER_CHARS:
+        return plain
+    beginning, end = plain[: _ANSWER_CHARS // 2], plain[-_ANSWER_CHARS // 2 :]
+    return f"{beginning.rpartition(' ')[0]} … {end.partition(' ')[2]}"
 
 
 def _by_key(answer: str) -> str:
