@@ -21,6 +21,17 @@ _LETTER = r"(?:[\w$]|[^\x00-\x9f\s\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\
 _NUMBER = r"0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
 
+_ASCII_LOWER = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
+
+
+def folded(name: str) -> str:
+    """Return a name as engines compare it: letters of ASCII in lower case, all others as they are.
+
+    The Kelvin sign is no `k` to them, though it becomes one in lower case.
+    """
+    return name.translate(_ASCII_LOWER)
+
+
 class Token(NamedTuple):
     """A piece of the statement: what it is, as it is written, and the character at which it starts."""
 

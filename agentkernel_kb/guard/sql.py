@@ -51,7 +51,7 @@ class ReadStatement:
     Attributes:
         has_limit: The outermost query has a LIMIT of its own.
         limit: That limit where it is a plain number.
-        tables: Names of the tables and views that it reads itself, in lower case; in DuckDB and SQLite with their schema if it
+        tables: Names of the tables and views that it reads itself, letters of ASCII in lower case; in DuckDB and SQLite with their schema if it
             is not the default one, elsewhere without. Table functions that describe tables are among them, others and the names
             of common table expressions are not.
     """

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from agentkernel_kb.errors import KnowledgeGuardError
 from agentkernel_kb.guard.dialects import GuardDialect
+from agentkernel_kb.guard.lexer import folded
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
@@ -138,7 +139,7 @@ def outer_limit(tree: Expr) -> tuple[bool, int | None]:
 
 
 def names_of_tables(tree: Expr, rules: GuardDialect) -> frozenset[str]:
-    """Return the names of the tables that the tree reads, in lower case, without those of common table expressions."""
+    """Return the names of the tables that the tree reads, folded, without those of common table expressions."""
     from sqlglot import exp
 
     names: set[str] = set()
@@ -146,12 +147,14 @@ def names_of_tables(tree: Expr, rules: GuardDialect) -> frozenset[str]:
         if isinstance(table.this, exp.Anonymous):
             names |= {table.this.name.lower()} & rules.catalogue_functions
         elif isinstance(table.this, exp.Identifier):
-            parts = tuple(part.name.lower() for part in table.parts)
-            if len(parts) > 1 or not _is_common_table(table, table.name.lower()):
+            parts = tuple(folded(part.name) for part in table.parts)
+            if len(parts) > 1 or not _is_common_table(table, parts[-1]):
                 names.add(_known_as(parts, rules))
     for found in tree.find_all(exp.In):
-        if (field := found.args.get("field")) is not None and not _is_common_table(found, field.name.lower()):
-            names.add(field.name.lower())
+        if (field := found.args.get("field")) is not None:
+            name, is_qualified = folded(field.name), isinstance(field, exp.Column) and len(field.parts) > 1
+            if is_qualified or not _is_common_table(found, name):
+                names.add(name)
     return frozenset(names - {""})
 
 
@@ -173,7 +176,7 @@ def _is_common_table(node: Expr, name: str) -> bool:
             visible = parent.expressions[: own + bool(parent.args.get("recursive"))]
         else:
             visible = clause.expressions if isinstance(clause, exp.With) and clause is not child else []
-        if any(cte.alias.lower() == name for cte in visible):
+        if any(folded(cte.alias) == name for cte in visible):
             return True
         child, parent = parent, parent.parent
     return False

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from agentkernel_kb.guard.lexer import folded
 from agentkernel_kb.render import one_line
 from agentkernel_kb.sql.deadline import Deadline
 
@@ -169,9 +170,9 @@ def read_catalogue(source: TableSource, deadline: Deadline, *, only: Collection[
     tables = sorted(source.names(), key=lambda table: table.name)
     missing: list[str] = []
     if only is not None:
-        known = {table.name.lower(): table for table in tables}
-        missing = [name for name in only if name.lower() not in known]
-        tables = [known[name.lower()] for name in only if name.lower() in known]
+        known = {folded(table.name): table for table in tables}
+        missing = [name for name in only if folded(name) not in known]
+        tables = [known[folded(name)] for name in only if folded(name) in known]
     counting = Deadline(min(COUNTING_SECONDS, deadline.left() / 2))
     described = [_describe(source, table, deadline, counting) for table in tables[:most]]
     return Catalogue(tuple(described), tuple(tables), tuple(missing))

@@ -17,6 +17,7 @@ from agentkernel_kb.errors import (
     KnowledgeStateError,
 )
 from agentkernel_kb.guard import ReadStatement, analyse_read
+from agentkernel_kb.guard.lexer import folded
 from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
 from agentkernel_kb.render import NOTHING_FOUND, table
 from agentkernel_kb.sql.catalogue import Catalogue
@@ -171,7 +172,7 @@ class SQLManager(KnowledgeBase):
     def _proven(self, statement: str, allow: Collection[str]) -> ReadStatement:
         read = analyse_read(statement, dialect=self._lock.dialect, allow=allow)
         if self._tables is not None:
-            outside = sorted(read.tables - {name.lower() for name in self._tables})
+            outside = sorted(read.tables - set(map(folded, self._tables)))
             if outside:
                 known = ", ".join(self._tables)
                 raise KnowledgeGuardError(f"Only these tables may be read: {known}", part=outside[0])

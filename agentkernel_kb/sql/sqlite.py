@@ -19,9 +19,9 @@ from agentkernel_kb.errors import (
     KnowledgeQueryError,
     KnowledgeTimeoutError,
 )
+from agentkernel_kb.guard.lexer import folded
 from agentkernel_kb.guard.sqlite import (
     HIDDEN_TABLES,
-    PRAGMA_TABLES,
     PRAGMAS_ALONE,
     PRAGMAS_OF_OBJECTS,
     PRAGMAS_OF_TABLES,
@@ -30,6 +30,7 @@ from agentkernel_kb.guard.sqlite import (
 from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.reflection import ReflectedTables
 from agentkernel_kb.sql.sqlite_functions import LinearFunctions
+from agentkernel_kb.sql.sqlite_scope import TABLE_FUNCTIONS, Scope
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL, Connection, Engine
@@ -67,7 +68,7 @@ class SQLiteLock:
 
     def __init__(self, url: URL, *, tables: Collection[str] | None, max_value_bytes: int) -> None:
         self._uri = _read_only_uri(url)
-        self._scope = None if tables is None else frozenset(table.lower() for table in tables)
+        self._listed = None if tables is None else frozenset(map(folded, tables))
         self._max_value_bytes = max_value_bytes
 
     def make_engine(self, connections: int) -> Engine:
@@ -102,7 +103,7 @@ class SQLiteLock:
     @contextmanager
     def reading(self, connection: ReadingConnection, deadline: Deadline, *, whole: bool) -> Generator[None]:
         """Hold `connection` ready for one piece of work, which SQLite stops at the deadline."""
-        connection.begin(deadline, None if whole else self._scope)
+        connection.begin(deadline, None if whole else self._listed)
         try:
             yield
         finally:
@@ -118,6 +119,7 @@ class SQLiteLock:
 
     def rows(self, connection: ReadingConnection, statement: str) -> sqlite3.Cursor:
         """Send a statement and return its open cursor; closing it ends the work."""
+        connection.check_scope(statement)
         return connection.execute(statement)
 
     def translate(self, error: Exception, deadline: Deadline) -> KnowledgeError:
@@ -153,9 +155,8 @@ class ReadingConnection(sqlite3.Connection):
     """A connection that reads: limits of the engine, an authorizer, and a deadline per piece of work."""
 
     _deadline: Deadline | None = None
-    _scope: frozenset[str] | None = None
+    _scope: Scope | None = None
     _shadows: frozenset[str] = frozenset()
-    _views: frozenset[str] = frozenset()
     _functions: LinearFunctions | None = None
     _bounded: bool = False
 
@@ -177,25 +178,35 @@ class ReadingConnection(sqlite3.Connection):
         self.create_function("regexp", 2, None)  # It may run for ever on one row, holding up every thread.
         self.set_authorizer(self._authorize)
 
-    def begin(self, deadline: Deadline, scope: frozenset[str] | None) -> None:
+    def begin(self, deadline: Deadline, listed: frozenset[str] | None) -> None:
         """Start a piece of work.
 
         Args:
             deadline: When it has to be over.
-            scope: Tables and views that it may read, in lower case; `None` for all.
+            listed: Tables and views that it may read, folded; `None` for all.
         """
         self.set_authorizer(None)
-        self._scope = scope
+        self._scope = None
         self.set_progress_handler(deadline.passed, _STEPS_BETWEEN_CHECKS)
         self._deadline = deadline
         self.execute(f"PRAGMA busy_timeout = {int(deadline.left() * 1000)}")
         if not self._bounded:
             self._bound_columns()
             self._bounded = True
-        if scope is not None:
-            self._views = self._names("SELECT lower(name) FROM sqlite_master WHERE type = 'view'") & scope
-            self._shadows = frozenset(map(str.lower, self.shadow_tables()))
+        if listed is not None:
+            self._scope = Scope(self, listed)
+            self._shadows = frozenset(map(folded, self.shadow_tables()))
         self.set_authorizer(self._authorize)
+
+    def check_scope(self, statement: str) -> None:
+        """Refuse a statement that reads more than it may, where that is not all there is.
+
+        Raises:
+            KnowledgeGuardError: It does.
+            sqlite3.Error: SQLite does not take the statement.
+        """
+        if self._scope is not None:
+            self._scope.check(self, statement)
 
     def shadow_tables(self) -> frozenset[str]:
         """Return the names of the tables in which virtual tables keep their content."""
@@ -241,7 +252,7 @@ class ReadingConnection(sqlite3.Connection):
             case sqlite3.SQLITE_FUNCTION:
                 allowed = (second or "").lower() in _FUNCTIONS
             case sqlite3.SQLITE_READ:
-                allowed = self._may_read((first or "").lower(), second or "", (view or "").lower())
+                allowed = self._may_read(folded(first or ""), second or "", folded(view or ""))
             case sqlite3.SQLITE_PRAGMA:
                 allowed = self._may_ask((first or "").lower(), second)
             case sqlite3.SQLITE_UPDATE:
@@ -255,23 +266,21 @@ class ReadingConnection(sqlite3.Connection):
     def _may_read(self, table: str, column: str, view: str) -> bool:
         if table in HIDDEN_TABLES:
             return False
-        if self._scope is None or table in self._scope or view in self._views:
+        scope = self._scope
+        if scope is None or table in scope.listed or view in scope.views or table in TABLE_FUNCTIONS:
             return True
         if not column:  # A name of which no column is read: that of a CTE, or a table whose rows are counted.
+            return table in scope.readable or not scope.is_taken(table)
+        if (table, column) == ("sqlite_master", "ROWID"):  # SQLite asks this when it sets up a table function.
             return True
-        if table in _TABLE_FUNCTIONS or (table, column) == ("sqlite_master", "ROWID"):
-            return True
-        return table in self._shadows and table.rpartition("_")[0] in self._scope
+        return table in self._shadows and table.rpartition("_")[0] in scope.listed
 
     def _may_ask(self, pragma: str, argument: str | None) -> bool:
         if argument is None:
             return pragma in _OWN_PRAGMAS or (self._scope is None and pragma in PRAGMAS_ALONE)
         if self._scope is None:
             return pragma in PRAGMAS_OF_OBJECTS
-        return pragma in PRAGMAS_OF_TABLES and argument.lower() in self._scope
-
-
-_TABLE_FUNCTIONS = PRAGMA_TABLES | {"json_each", "json_tree"}
+        return pragma in PRAGMAS_OF_TABLES and folded(argument) in self._scope.listed
 
 
 def _text(raw: bytes) -> str:
