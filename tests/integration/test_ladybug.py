@@ -522,7 +522,7 @@ def test_a_missing_graph_is_made_unless_it_is_read_only(tmp_path: Path) -> None:
 
 def test_work_that_nothing_interrupts_is_left_behind(path: Path) -> None:
     """The caller gets its answer in time and other calls go on; closing waits for what is left. The guard refuses such work."""
-    stubborn = "MATCH (c:City) WITH repeat(c.name, 12000) AS a, repeat('nreB', 12000) AS b RETURN levenshtein(a, b)"
+    stubborn = "MATCH (c:City) WITH repeat(c.name, 5000) AS a, repeat('nreB', 5000) AS b RETURN levenshtein(a, b)"
     runner = Runner(GraphDatabase(path, "x", read_only=False, max_memory_bytes=128_000_000, threads=2), "x")
     started = time.monotonic()
     with pytest.raises(KnowledgeTimeoutError):
