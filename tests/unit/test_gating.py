@@ -96,6 +96,7 @@ def test_missing_samples_are_named() -> None:
         ({"fetch_ids": ["a,b", "c"]}, r"fetch_ids: id 'a,b' contains a comma, by which fetch_kb separates ids\."),
         ({"fetch_ids": ["a", " b"]}, r"fetch_ids: id ' b' cannot be asked for: an id is one short line"),
         ({"fetch_ids": ["a", None]}, r"fetch_ids: id None is no text\."),
+        ({"fetch_ids": ["a", 7]}, r"fetch_ids: id 7 is no text\."),
         ({"write_statements": "DELETE"}, "write_statements has to be a list of statements, not the text 'DELETE'"),
         ({"new_record": "Repairs"}, r'new_record has to be \{"text": one short line, "metadata": .*\}, not \'Repairs\''),
         ({"new_record": {"text": " "}}, "new_record has to be"),

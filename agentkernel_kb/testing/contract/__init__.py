@@ -83,7 +83,8 @@ def _fault_of_ids(fetch_ids: object) -> Iterator[str]:
     listed = cast("Sequence[object]", fetch_ids)
     if len(set(map(repr, listed))) < 2:
         yield f"fetch_ids has to list at least two ids, so that their order can be tested; it is {fetch_ids!r}."
-    yield from (f"fetch_ids: {fault}." for name in listed if (fault := id_fault(name)))
+    faults = [id_fault(name) if isinstance(name, str) else f"id {name!r} is no text" for name in listed]
+    yield from (f"fetch_ids: {fault}." for fault in faults if fault)
 
 
 def _fault_of_record(record: object) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,6 +15,7 @@ from agentkernel_kb.model import Record
 
 _TEXT = "canary 7d0f: this stands outside of the store"
 _NAME = "canary-7d0f"
+_SUFFIX = re.compile(r"\.\w{1,10}")
 _USUAL_SUFFIXES = ("", ".json", ".md", ".txt")
 _DEEPEST = 3
 """How far below the folder of a test a backend may keep its own for every canary to be within reach."""
@@ -46,7 +48,7 @@ def canaries(folder: Path, known_ids: Sequence[str]) -> Generator[Canaries]:
         folder: The folder of a test. Files stand in it, for a backend that keeps its own in a folder below, and beside it.
         known_ids: Ids of records, whose suffixes the files get.
     """
-    suffixes = sorted({*_USUAL_SUFFIXES, *(PurePosixPath(name).suffix for name in known_ids), *_suffixes_below(folder)})
+    suffixes = sorted({*_USUAL_SUFFIXES, *_suffixes_of(known_ids), *_suffixes_of(map(str, folder.rglob("*")))})
     beside = folder.parent / f"{folder.name}-{_NAME}"  # A check by the first letters of a path takes it for `folder` itself.
     for home in (folder, beside):
         home.mkdir(exist_ok=True)
@@ -60,13 +62,14 @@ def canaries(folder: Path, known_ids: Sequence[str]) -> Generator[Canaries]:
             (folder / f"{_NAME}{suffix}").unlink(missing_ok=True)
 
 
-def _suffixes_below(folder: Path) -> Iterator[str]:
-    return (path.suffix for path in folder.rglob("*") if path.is_file())
+def _suffixes_of(names: Iterable[str]) -> Iterator[str]:
+    """Yield what reads as a file's suffix; what follows a dot in an id may be anything."""
+    return (suffix for name in names if _SUFFIX.fullmatch(suffix := PurePosixPath(name).suffix))
 
 
 def _folder_in(known_ids: Sequence[str]) -> str:
     """Return a folder that is likely to be in the store, as a path through one that isn't leads nowhere on most systems."""
-    return next((parent for name in known_ids if (parent := PurePosixPath(name).parts[0]) != name), "a")
+    return next((parent for parent, slash, _ in (name.partition("/") for name in known_ids) if parent and slash), "a")
 
 
 def _leading_to(name: str, beside: Path, suffixes: Sequence[str], inside: str) -> Iterator[str]:
