@@ -45,7 +45,7 @@ class GraphDatabase:
         self._threads = threads
         self._state = threading.Condition()
         self._uses = 0
-        self._closing = False
+        self._closing = self._closed = False
         self._connections: list[Connection] = []
         self._check_path()
         database_class = _database_class()
@@ -121,7 +121,6 @@ class GraphDatabase:
         finally:
             with self._state:
                 self._uses -= 1
-                self._state.notify_all()
             self._close_if_unused()
 
     def connect(self, database: Database) -> Connection:
@@ -137,8 +136,9 @@ class GraphDatabase:
         """Let nobody in any more, wait a few seconds for those who are in, and close; who stays longer closes it in the end."""
         with self._state:
             self._closing = True
-            self._state.wait_for(lambda: not self._uses, timeout=CLOSING_SECONDS)
         self._close_if_unused()
+        with self._state:
+            self._state.wait_for(lambda: self._closed, timeout=CLOSING_SECONDS)
 
     def _close_if_unused(self) -> None:
         with self._state:
@@ -150,6 +150,9 @@ class GraphDatabase:
             connection.close()
         database.close()
         self._release()
+        with self._state:
+            self._closed = True
+            self._state.notify_all()
 
 
 def _database_class() -> type[Database]:
