@@ -68,6 +68,8 @@ def _check_tokens(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
             return "A name with Unicode escapes can stand for any name; write the name itself", token
         elif token.keyword == "OPERATOR" and tokens[index + 1 : index + 2] and tokens[index + 1].text == "(":
             return "Operators are written as signs and not by name", token
+        elif before is not None and before.keyword == "TABLESAMPLE" and token.keyword not in ("BERNOULLI", "SYSTEM"):
+            return "Samples are taken by BERNOULLI or SYSTEM", token
         elif token.keyword in ("CUBE", "ROLLUP") and before is not None and before.keyword == "FROM":
             return "In FROM this is no grouping; put the word in double quotes if it is a name", token
         elif token.name and before is not None and before.text == "." and index > 1 and tokens[index - 2].text in (")", "]"):
@@ -101,10 +103,10 @@ def _check_fields(tree: Expr) -> tuple[str, Expr, str] | None:
 
     tables, functions = _sources(tree)
     for node in tree.find_all(exp.Column, exp.Dot):
-        parts = [part.name.lower() for part in node.parts]
-        if len(parts) < 2 or not isinstance(node.args.get("expression") or node.this, exp.Identifier):
+        before, field = (node.this, node.expression) if isinstance(node, exp.Dot) else (node.args.get("table"), node.this)
+        if before is None or not isinstance(field, exp.Identifier):
             continue
-        owner, name = parts[-2:]
+        owner, name = before.name.lower(), field.name.lower()
         is_relation = owner in tables and owner not in functions
         if not is_relation and name not in functions.get(owner, set()) | COLUMNS_OF_FUNCTIONS | {owner}:
             return f"This can be a function of {owner}; name the columns of {owner} in brackets after AS", node, name
@@ -125,7 +127,8 @@ def _sources(tree: Expr) -> tuple[set[str], dict[str, set[str]]]:
         else:
             columns = list(alias.columns) if isinstance(alias, exp.TableAlias) else []
             # The parser keeps the name of the position that WITH ORDINALITY adds apart from the others.
-            columns += [unnest.args["offset"] for unnest in source.find_all(exp.Unnest) if unnest.args.get("offset")]
+            positions = [unnest.args.get("offset") for unnest in source.find_all(exp.Unnest)]
+            columns += [name for name in positions if isinstance(name, exp.Identifier)]
             functions.setdefault(name, set()).update(column.name.lower() for column in columns)
     return tables, functions
 
