@@ -45,7 +45,7 @@ def texts(found: list[Any]) -> list[str]:
 
 
 def test_what_was_written_is_found_best_first_with_score_id_and_source(kb: ChromaManager):
-    kb.write([record("Refunds within 30 days.", source="faq", id="refunds"), record("We ship refunds on Mondays, too.", id="ship")])
+    kb.write([record("Refunds within 30 days.", source="faq", id="refunds"), record("We ship refunds on Mondays.", id="ship")])
 
     found = kb.search("refunds", limit=2)
 
@@ -160,6 +160,14 @@ def test_keys_that_are_no_text_become_text(kb: ChromaManager):
 
     found = kb.search("text")[0]["metadata"]
     assert (found["1"], found["[2, 3]"]) == ("one", "two")
+
+
+def test_a_key_that_is_no_text_does_not_replace_one_that_is(kb: ChromaManager):
+    kb.write([{"text": "text", "metadata": {1: "number", "1": "text", 1.0 + 1: "float", "id": "x", ("id",): "tuple"}}])
+
+    found = kb.search("text")[0]["metadata"]
+    del found["score"]
+    assert found == {"id": "x", "1": "text", "1 (2)": "number", "2.0": "float", "['id']": "tuple"}
 
 
 def test_plain_values_can_be_filtered_by_chroma(kb: ChromaManager):

@@ -15,6 +15,7 @@ from chromadb.api import ClientAPI
 from chromadb.config import Settings
 
 from agentkernel_kb.chroma import ChromaManager
+from agentkernel_kb.chroma.connection import _FOLDERS  # pyright: ignore[reportPrivateUsage] - that it shrinks is the promise
 from agentkernel_kb.embed import HashEmbedder
 from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, KnowledgeStateError
 
@@ -76,6 +77,46 @@ def test_a_client_that_was_given_stays_open(client: ClientAPI):
     manager.close()
 
     assert client.get_collection("knowledge_base", embedding_function=None).count() == 1
+
+
+def test_a_chroma_in_memory_can_be_given():
+    in_memory = chromadb.EphemeralClient(settings=Settings(anonymized_telemetry=False))
+    manager = ChromaManager(client=in_memory, collection_name="in_memory", embedding_function=EMBEDDER)
+    ids = manager.add([record("Refunds within 30 days.", source="faq", when=None), record("We ship on Mondays.")])
+
+    (found,) = manager.search("refunds")
+    manager.close()
+    score = found["metadata"]["score"]
+    assert found == {
+        "text": "Refunds within 30 days.",
+        "metadata": {"id": ids[0], "source": "faq", "when": None, "score": score},
+    }
+    assert repr(manager) == "ChromaManager('chromadb', collection='in_memory', at=the given client)"
+    assert in_memory.get_collection("in_memory", embedding_function=None).count() == 2
+    in_memory.delete_collection("in_memory")
+    cast("Any", in_memory).close()
+
+
+def test_a_folder_is_forgotten_when_the_last_manager_of_it_is_closed(tmp_path: Path):
+    before = set(_FOLDERS)
+    first, second = (ChromaManager(tmp_path, embedding_function=EMBEDDER) for _ in range(2))
+    first.write([record("text")])
+    first.close()
+    assert set(_FOLDERS) - before == {tmp_path.resolve()}
+
+    second.search("text")
+    second.close()
+    assert set(_FOLDERS) == before
+
+
+def test_the_folder_of_a_given_client_is_forgotten_too(client: ClientAPI):
+    before = set(_FOLDERS)
+    manager = ChromaManager(client=client, embedding_function=EMBEDDER)
+    manager.write([record("text")])
+    manager.search("text")
+    manager.close()
+
+    assert set(_FOLDERS) == before
 
 
 def test_records_are_still_there_after_a_restart(tmp_path: Path):

@@ -9,8 +9,11 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, cast
 
+import chromadb
 import pytest
+from chromadb.config import Settings
 
 from agentkernel_kb.chroma import ChromaManager
 from agentkernel_kb.embed import HashEmbedder
@@ -123,7 +126,7 @@ def test_the_other_process_is_refused_as_well_until_this_one_closes(kb: ChromaMa
 def test_a_process_that_ended_without_closing_blocks_nobody(kb: ChromaManager, other: OtherProcess):
     other.write("theirs")
     other.process.kill()
-    other.process.wait(timeout=30)
+    other.process.wait(timeout=100)
 
     kb.write([{"text": "ours"}])
     assert texts(kb, "ours theirs") == ["ours", "theirs"]
@@ -135,6 +138,20 @@ def test_a_process_that_only_reads_sees_what_another_writes_later(kb: ChromaMana
 
     other.write("second text")
     assert texts(kb, "text") == ["first text", "second text"]
+
+
+def test_a_given_client_that_has_read_before_sees_what_another_process_wrote_meanwhile(tmp_path: Path, other: OtherProcess):
+    other.write("first text")
+    client = chromadb.PersistentClient(tmp_path, settings=Settings(anonymized_telemetry=False))
+    early = ChromaManager(client=client, embedding_function=EMBEDDER)
+    assert texts(early, "text") == ["first text"]
+    early.close()
+
+    other.write("second text")
+    late = ChromaManager(client=client, embedding_function=EMBEDDER)
+    assert texts(late, "text") == ["first text", "second text"]
+    late.close()
+    cast("Any", client).close()
 
 
 def test_processes_that_write_in_turns_lose_nothing(kb: ChromaManager, other: OtherProcess, tmp_path: Path):
@@ -226,7 +243,7 @@ def test_closing_while_others_search_ends_in_results_or_a_clear_error(tmp_path: 
 
 def test_a_forked_process_is_told_to_connect_by_itself(tmp_path: Path):
     forking = subprocess.run(
-        [sys.executable, "-c", FORKING, str(tmp_path)], capture_output=True, text=True, check=True, env=ENVIRONMENT, timeout=60
+        [sys.executable, "-c", FORKING, str(tmp_path)], capture_output=True, text=True, check=True, env=ENVIRONMENT, timeout=100
     )
 
     assert forking.stdout == "'chromadb' was connected before this process was forked; construct it after the fork.\n"

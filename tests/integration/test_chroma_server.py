@@ -44,7 +44,7 @@ class Server:
             stderr=subprocess.DEVNULL,
             cwd=self.folder,
         )
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 100
         while not self.answers():
             assert self.process.poll() is None, "the server ended"
             assert time.monotonic() < deadline, "the server did not answer"
@@ -52,7 +52,7 @@ class Server:
 
     def answers(self) -> bool:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v2/heartbeat", timeout=2):
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v2/heartbeat", timeout=10):
                 return True
         except OSError:
             return False
@@ -122,6 +122,12 @@ def test_a_limit_beyond_what_chroma_can_count_is_fine(server: Server):
     kb.close()
 
 
+def test_nothing_unpublished_that_limits_requests_is_missing(server: Server, caplog: pytest.LogCaptureFixture):
+    manager(server, "unpublished").close()
+
+    assert [record.getMessage() for record in caplog.records if record.name == "agentkernel_kb.chroma"] == []
+
+
 def test_a_server_that_is_not_there_is_named_without_headers():
     port = free_port()
 
@@ -162,7 +168,7 @@ def test_a_collection_that_was_deleted_is_a_clear_error_and_connecting_again_mak
         f"http://127.0.0.1:{server.port}/api/v2/tenants/default_tenant/databases/default_database/collections/deleted",
         method="DELETE",
     )
-    with urllib.request.urlopen(request, timeout=10):
+    with urllib.request.urlopen(request, timeout=60):
         pass
 
     with pytest.raises(KnowledgeBackendError, match=r"if it was deleted, call close\(\) and connect\(\)"):
