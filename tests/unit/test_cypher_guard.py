@@ -58,9 +58,9 @@ def test_a_refusal_names_the_part_and_its_position(statement: str, part: str, po
     [
         ("MATCH (a)-[r]->(b) RETURN type(r)", "use label(r)"),
         ("RETURN toInteger('1')", "use cast(x AS INT64)"),
-        ("RETURN uper('x')", "did you mean upper?"),
+        ("RETURN uppr('x')", "did you mean upper?"),
         ("CALL show_table() RETURN *", "did you mean show_tables?"),
-        ("MATCH (n) RETRUN n", "did you mean RETURN?"),
+        ("MATCH (n) RETURNN n", "did you mean RETURN?"),
         ("RETURN 'it''s'", "a quote inside one is written \\'"),
         ("MATCH (a)–(b) RETURN a", "write it in backticks"),
         ("UNWIND range(1, 100000) AS x RETURN x", "whole numbers up to 1,000"),
