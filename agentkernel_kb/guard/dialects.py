@@ -44,6 +44,7 @@ class GuardDialect:
         function_schemas: Schemas in which the functions stand, by their parts, where a call may name one.
         hidden_schemas: Catalogues and schemas of the engine itself, by their parts; their tables are hidden.
         shown_tables: Tables that `table_prefixes` or `hidden_schemas` would hide and that describe the data, by their parts.
+        limit_after_values: A LIMIT can follow `VALUES`, as the last branch of a union is.
         explain_options: Words that may stand in the brackets after `EXPLAIN`.
         exact_quoted: A quoted name keeps its letter case, so that `"LOWER"` is not the function lower.
         unparsed_operators: Operators that only compute and that the parser does not know; it is shown a minus sign instead.
@@ -74,6 +75,7 @@ class GuardDialect:
     function_schemas: frozenset[tuple[str, ...]] = frozenset()
     hidden_schemas: frozenset[tuple[str, ...]] = frozenset()
     shown_tables: frozenset[tuple[str, ...]] = frozenset()
+    limit_after_values: bool = True
     explain_options: frozenset[str] = frozenset()
     exact_quoted: bool = False
     default_schemas: frozenset[tuple[str, ...]] = frozenset()

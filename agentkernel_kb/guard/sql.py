@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,7 +24,7 @@ from agentkernel_kb.guard.planning import check_planning
 from agentkernel_kb.guard.postgres import POSTGRES
 from agentkernel_kb.guard.silence import quiet_parser
 from agentkernel_kb.guard.sqlite import SQLITE
-from agentkernel_kb.guard.tree import check_tree, names_of_tables, outer_limit, starts_of_aliases
+from agentkernel_kb.guard.tree import check_tree, names_of_tables, outer_limit, starts_of_aliases, takes_limit
 from agentkernel_kb.guard.trino import TRINO
 
 if TYPE_CHECKING:
@@ -51,14 +51,17 @@ class ReadStatement:
     Attributes:
         has_limit: The outermost query has a LIMIT of its own.
         limit: That limit where it is a plain number.
-        tables: Names of the tables and views that it reads itself, letters of ASCII in lower case; in DuckDB and SQLite with their schema if it
-            is not the default one, elsewhere without. Table functions that describe tables are among them, others and the names
-            of common table expressions are not.
+        tables: Names of the tables and views that it reads itself, letters of ASCII in lower case; in DuckDB and SQLite with
+            their schema if it is not the default one, elsewhere without. Table functions that describe tables are among them,
+            others and the names of common table expressions are not.
+        limit_at: The character at which a LIMIT can be put, `None` where there is one already or where none can stand. It says
+            where the text ends and nothing about the read, so that two reads that differ in it alone are equal.
     """
 
     has_limit: bool = False
     limit: int | None = None
     tables: frozenset[str] = frozenset()
+    limit_at: int | None = field(default=None, compare=False)
 
 
 class _Refusal(NamedTuple):
@@ -156,7 +159,8 @@ def _prove(statement: str, rules: GuardDialect, allowed: frozenset[tuple[str, ..
     _check_aliases(aliases, tree, rules)
     if len(query) < len(tokens):  # The rows of an explanation are not those of the query.
         return ReadStatement(tables=names_of_tables(tree, rules))
-    return ReadStatement(*outer_limit(tree), names_of_tables(tree, rules))
+    limit_at = query[-1].end if takes_limit(tree, rules) else None
+    return ReadStatement(*outer_limit(tree), names_of_tables(tree, rules), limit_at)
 
 
 def _text_for_parser(text: str, query: Sequence[Token], rules: GuardDialect) -> str:

@@ -111,5 +111,6 @@ SQLITE = GuardDialect(
     table_prefixes=("pragma_",),
     statements={"PRAGMA": _check_pragma},
     function_schemas=frozenset({("main",), ("temp",)}),
+    limit_after_values=False,
     default_schemas=frozenset({("main",), ("temp",)}),
 )

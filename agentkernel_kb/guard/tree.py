@@ -138,6 +138,20 @@ def outer_limit(tree: Expr) -> tuple[bool, int | None]:
     return True, int(number.name) if is_plain else None
 
 
+def takes_limit(tree: Expr, rules: GuardDialect) -> bool:
+    """Tell whether the outermost query has no LIMIT and can be given one at its end.
+
+    Rows that the statement itself holds need none.
+    """
+    from sqlglot import exp
+
+    last = tree
+    while isinstance(last, exp.SetOperation):
+        last = last.expression
+    is_values = isinstance(tree, exp.Values) or (isinstance(last, exp.Values) and not rules.limit_after_values)
+    return not is_values and not outer_limit(tree)[0]
+
+
 def names_of_tables(tree: Expr, rules: GuardDialect) -> frozenset[str]:
     """Return the names of the tables that the tree reads, folded, without those of common table expressions."""
     from sqlglot import exp
