@@ -13,8 +13,9 @@ from math import prod
 from agentkernel_kb.guard.duckdb_functions import REGULAR_EXPRESSIONS
 from agentkernel_kb.guard.lexer import Token
 
-MAX_WIDTH = 10_000
-MAX_ELEMENTS = 1_000_000
+MAX_SIZE = 10_000
+MAX_REPEATED = 1_000_000
+MAX_PATTERNS = 50
 MAX_PATTERN_STATES = 500
 
 _Refusal = tuple[str, Token]
@@ -29,27 +30,33 @@ _BEFORE_OPERAND = frozenset(
 )
 
 _DATE_WORDS = frozenset({"DATE", "TIMESTAMP", "TIMESTAMPTZ", "INTERVAL"})
-_UNITS = frozenset({"DAY", "DAYS", "WEEK", "WEEKS", "MONTH", "MONTHS", "QUARTER", "QUARTERS", "YEAR", "YEARS"})
-_DATE_OR_STEP = re.compile(r"'(?:\d{4}-[0-9: .+-]{1,40}|\d{1,4} (?:day|week|month|quarter|year)s?)'", re.IGNORECASE)
+_STEPS_A_YEAR = {"DAY": 366, "WEEK": 53, "MONTH": 12, "QUARTER": 4, "YEAR": 1}
+_DATE = re.compile(r"'(?P<year>\d{4})-[0-9: .+-]{1,40}'")
+_STEP = re.compile(r"'\d{1,4} (?P<unit>day|week|month|quarter|year)s?'", re.IGNORECASE)
 _COUNT = re.compile(r"(?P<group>\))?\{(?P<low>\d*)(?P<comma>,?)(?P<high>\d*)\}")
 
 
 def check_sizes(tokens: tuple[Token, ...]) -> _Refusal | None:
     """Return the token that makes a value of unknown size, or a pattern of unknown cost, with the reason; else `None`."""
-    times = 1
+    times, patterns = 1, 0
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else None
+        is_call = token.kind in ("word", "quoted") and index + 1 < len(tokens) and tokens[index + 1].text == "("
+        refused: _Refusal | None = None
         if (token.text in _REGEX_MARKS and _ends_operand(before)) or _is_similar_to(token, before):
-            if refused := _check_pattern(tokens[index + 1 : index + 2], token):
-                return refused
-        elif token.kind in ("word", "quoted") and index + 1 < len(tokens) and tokens[index + 1].text == "(":
+            patterns += 1
+            refused = _check_pattern(tokens[index + 1 : index + 2], token)
+        elif is_call:
             arguments = _arguments(tokens, index + 2)
-            if refused := _check_call(token, arguments, tokens[max(0, index - 2) : index]):
-                return refused
-            if token.name == "repeat":
-                times *= _number(arguments[1:2]) or 1
-                if times > MAX_ELEMENTS:
-                    return f"Texts are repeated more than {MAX_ELEMENTS:,} times in all", token
+            patterns += token.name in REGULAR_EXPRESSIONS
+            times *= (_number(arguments[1:2]) or 1) if token.name == "repeat" else 1
+            refused = _check_call(token, arguments, tokens[max(0, index - 2) : index])
+        if patterns > MAX_PATTERNS:
+            refused = f"The statement matches more than {MAX_PATTERNS} regular expressions", token
+        if times > MAX_REPEATED:
+            refused = f"Texts are repeated more than {MAX_REPEATED:,} times in all", token
+        if refused:
+            return refused
     return None
 
 
@@ -63,12 +70,12 @@ def _check_call(function: Token, arguments: Sequence[Sequence[Token]], before: S
     if sized and chained:
         return "Write this function in front of its arguments, so that its size can be read", function
     if (name in _PADDING or name == "repeat") and (_number(arguments[1:2]) is None):
-        return f"The size has to be a plain number up to {MAX_WIDTH:,}, as the second argument", function
+        return f"The size has to be a plain number up to {MAX_SIZE:,}, as the second argument", function
     if name in _TEMPLATES and not _is_plain_template(arguments[:1]):
         return "The template has to be a plain string with widths of at most three digits", function
-    if name in _SERIES and not _stands_for_table(before) and not all(map(_bounds_series, arguments)):
+    if name in _SERIES and not _stands_for_table(before) and not _is_bounded_series(arguments):
         reason = (
-            f"A list is made from plain numbers up to {MAX_ELEMENTS:,}, or from dates by days; for more, select FROM {name}(…)"
+            f"A list is made from plain numbers or dates and has up to {MAX_SIZE:,} elements; for more, select FROM {name}(…)"
         )
         return reason, function
     return None
@@ -91,10 +98,9 @@ def _arguments(tokens: Sequence[Token], start: int) -> list[Sequence[Token]]:
 
 def _number(argument: Sequence[Sequence[Token]]) -> int | None:
     """Return the plain number that the one argument is, or `None`: also if it is too large."""
-    if len(argument) != 1 or len(argument[0]) != 1 or not argument[0][0].text.isdecimal():
+    if len(argument) != 1 or len(argument[0]) != 1 or not _is_small(argument[0][0]):
         return None
-    text = argument[0][0].text
-    return int(text) if len(text) <= len(str(MAX_WIDTH)) and int(text) <= MAX_WIDTH else None
+    return int(argument[0][0].text)
 
 
 def _is_plain_template(argument: Sequence[Sequence[Token]]) -> bool:
@@ -110,16 +116,33 @@ def _stands_for_table(before: Sequence[Token]) -> bool:
     return words[-1:] in (["FROM"], ["JOIN"], ["LATERAL"]) and words[-2:-1] != ["DISTINCT"]
 
 
-def _bounds_series(argument: Sequence[Token]) -> bool:
-    return all(map(_is_bounded_part, argument))
+def _is_bounded_series(arguments: Sequence[Sequence[Token]]) -> bool:
+    """Tell whether a list from these arguments has a length that can be read, and that is not too large."""
+    tokens = [token for argument in arguments for token in argument]
+    if all(token.kind == "number" or token.text in ("-", "+") for token in tokens):
+        return all(token.kind == "mark" or _is_small(token) for token in tokens)
+    if len(arguments) != 3 or not all(map(_is_part_of_dates, tokens)):
+        return False
+    years = [int(found["year"]) for token in tokens if (found := _DATE.fullmatch(token.text))]
+    units = [unit for token in arguments[2] if (unit := _unit(token))]
+    return len(years) == 2 and len(units) == 1 and (abs(years[1] - years[0]) + 1) * _STEPS_A_YEAR[units[0]] <= MAX_SIZE
 
 
-def _is_bounded_part(token: Token) -> bool:
+def _is_small(token: Token) -> bool:
+    return token.text.isdecimal() and len(token.text) <= len(str(MAX_SIZE)) and int(token.text) <= MAX_SIZE
+
+
+def _is_part_of_dates(token: Token) -> bool:
     if token.kind == "number":
-        return token.text.isdecimal() and len(token.text) <= len(str(MAX_ELEMENTS)) and int(token.text) <= MAX_ELEMENTS
-    if token.kind == "string":
-        return _DATE_OR_STEP.fullmatch(token.text) is not None
-    return token.text in ("-", "+", "::") or token.keyword in _DATE_WORDS | _UNITS
+        return token.text.isdecimal() and token.text.strip("0") != ""
+    return bool(_DATE.fullmatch(token.text) or _unit(token)) or token.text in ("-", "::") or token.keyword in _DATE_WORDS
+
+
+def _unit(token: Token) -> str:
+    """Return the unit of a step of whole days or more, `""` for anything else."""
+    found = _STEP.fullmatch(token.text) if token.kind == "string" else None
+    unit = found["unit"].upper() if found else token.keyword.removesuffix("S")
+    return unit if unit in _STEPS_A_YEAR else ""
 
 
 def _ends_operand(token: Token | None) -> bool:
@@ -142,8 +165,10 @@ def _check_pattern(pattern: Sequence[Token], operator: Token) -> _Refusal | None
 
 def pattern_states(pattern: str) -> int:
     """Return about how many states a regular expression has: its characters, times what counts in braces repeat."""
-    counts = [
-        (found["group"], max(int(found["low"] or 1), int(found["high"] or 1))) for found in _COUNT.finditer(pattern[:5_000])
-    ]
-    groups = prod(min(count, 1_001) for group, count in counts[:100] if group)
-    return min(len(pattern) * groups, 10**9) + sum(count for group, count in counts if not group)
+    counts = [(bool(count["group"]), _times(count)) for count in _COUNT.finditer(pattern)]
+    groups = prod(count for is_group, count in counts[:100] if is_group)
+    return len(pattern) * groups + sum(count for is_group, count in counts if not is_group)
+
+
+def _times(count: re.Match[str]) -> int:
+    return max(int(count["low"][:4] or 1), int(count["high"][:4] or 1))

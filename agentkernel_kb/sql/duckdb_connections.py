@@ -40,7 +40,7 @@ class DuckDBConnections:
     def __init__(self, path: Path, limits: Mapping[str, str]) -> None:
         self._path = path
         self._config: dict[str, str | bool | int | float | list[str]] = {**limits, **_LOCKED}
-        self._instance: DuckDBPyConnection | None = None
+        self._instance: _Instance | None = None
         self._lock = threading.Lock()
 
     @contextmanager
@@ -54,8 +54,9 @@ class DuckDBConnections:
 
         with self._lock:
             if self._instance is None:
-                self._instance = duckdb.connect(self._path, read_only=True, config=self._config)
-            connection = self._instance.cursor()
+                self._instance = _Instance(duckdb.connect(self._path, read_only=True, config=self._config))
+            instance = self._instance
+            connection = instance.lend()
         try:
             yield connection
         except (duckdb.FatalException, duckdb.InternalException):
@@ -63,13 +64,41 @@ class DuckDBConnections:
             raise
         finally:
             connection.close()
+            with self._lock:
+                instance.take_back()
 
     def dispose(self) -> None:
-        """Close the file once the work that runs has ended. It is opened again when it is needed again."""
+        """Close the file as soon as no work on it runs any more. It is opened again when it is needed again."""
         with self._lock:
             instance, self._instance = self._instance, None
-        if instance is not None:
-            instance.close()
+            if instance is not None:
+                instance.retire()
+
+
+class _Instance:
+    """The engine on one file, which is closed when it is retired and nobody has a connection any more."""
+
+    def __init__(self, root: DuckDBPyConnection) -> None:
+        self._root = root
+        self._lent = 0
+        self._is_retired = False
+
+    def lend(self) -> DuckDBPyConnection:
+        connection = self._root.cursor()
+        self._lent += 1
+        return connection
+
+    def take_back(self) -> None:
+        self._lent -= 1
+        self._close_if_unused()
+
+    def retire(self) -> None:
+        self._is_retired = True
+        self._close_if_unused()
+
+    def _close_if_unused(self) -> None:
+        if self._is_retired and not self._lent:
+            self._root.close()
 
 
 @contextmanager
