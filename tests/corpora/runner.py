@@ -29,7 +29,8 @@ READ_SECONDS = 30.0
 GROSS_SECONDS = 5.0
 PATIENCE_SECONDS = 40.0
 _WATCHED_SECONDS = 0.1
-_IDLE_SHARE = 0.2
+_IDLE_SHARE = 0.02  # On a busy machine, work that goes on may get little more.
+_QUIET_LOOKS = 2
 _ANSWERED = frozenset({"ok", "empty", "partial"})
 _STOPPED = frozenset({"refused", "rejected", "timeout", "bad_argument"})
 _FEWEST_WORDS_OF_A_REASON = 3
@@ -281,11 +282,12 @@ def _tried(place: Range, item: Item, fire: Callable[[str], tuple[str, str]], rep
 
 def _wait_until_idle(until: float) -> None:
     """Wait until the process does nothing, or a moment is past: a call that gave up in time may have left its work behind."""
-    while time.monotonic() <= until:
+    quiet = 0
+    while quiet < _QUIET_LOOKS and time.monotonic() <= until:
         wall, processor = time.monotonic(), time.process_time()
         time.sleep(_WATCHED_SECONDS)
-        if time.process_time() - processor < _IDLE_SHARE * (time.monotonic() - wall):
-            return
+        is_quiet = time.process_time() - processor < _IDLE_SHARE * (time.monotonic() - wall)
+        quiet = quiet + 1 if is_quiet else 0
 
 
 def _faults_of_answer(outcome: str, answer: str) -> Generator[FaultKind]:

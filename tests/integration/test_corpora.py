@@ -129,7 +129,7 @@ def act(path: Path, command: str) -> str:
 
 
 def spin() -> None:
-    while not STOP.wait(0):
+    while not STOP.is_set():
         pass
 
 
@@ -175,6 +175,7 @@ def test_the_runner_sees_what_an_attack_does(tmp_path: Path, attack: str, expect
 
 def test_the_runner_sees_work_that_goes_on_after_a_time_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "GROSS_SECONDS", 1.0)
+    monkeypatch.setattr(runner, "PATIENCE_SECONDS", 0.0)
     STOP.clear()
     try:
         report = run_attacks(CarelessWorld(), [Item("spin", "a test")], tmp_path)
