@@ -76,7 +76,8 @@ def sound(text: str) -> str:
 
 def digest(source: object, text: str) -> str:
     """Return the id of a record that brings none: 128 bits over source and text, in a form that says where one ends."""
-    canonical = json.dumps([encode(source), text])
+    # Text is taken as it is: the encoder cleans it, and two sources would become one.
+    canonical = json.dumps([source if isinstance(source, str) else encode(source), text])
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:32]
 
 
