@@ -135,21 +135,16 @@ def outer_limit(tree: Expr) -> tuple[bool, int | None]:
         return limit is not None, None
     number = limit.expression
     is_plain = isinstance(number, exp.Literal) and not number.is_string and number.name.isdecimal()
+    if (options := limit.args.get("limit_options")) is not None and options.args.get("percent"):
+        return True, None
     return True, int(number.name) if is_plain else None
 
 
-def takes_limit(tree: Expr, rules: GuardDialect) -> bool:
-    """Tell whether the outermost query has no LIMIT and can be given one at its end.
-
-    Rows that the statement itself holds need none.
-    """
+def takes_limit(tree: Expr) -> bool:
+    """Tell whether the outermost query has no LIMIT and needs one: rows that the statement itself holds need none."""
     from sqlglot import exp
 
-    last = tree
-    while isinstance(last, exp.SetOperation):
-        last = last.expression
-    is_values = isinstance(tree, exp.Values) or (isinstance(last, exp.Values) and not rules.limit_after_values)
-    return not is_values and not outer_limit(tree)[0]
+    return not isinstance(tree, exp.Values) and not outer_limit(tree)[0]
 
 
 def names_of_tables(tree: Expr, rules: GuardDialect) -> frozenset[str]:
@@ -162,7 +157,7 @@ def names_of_tables(tree: Expr, rules: GuardDialect) -> frozenset[str]:
             names |= {table.this.name.lower()} & rules.catalogue_functions
         elif isinstance(table.this, exp.Identifier):
             parts = tuple(folded(part.name) for part in table.parts)
-            if len(parts) > 1 or not _is_common_table(table, parts[-1]):
+            if len(parts) > 1 or not _is_common_table(table, folded(table.name)):
                 names.add(_known_as(parts, rules))
     for found in tree.find_all(exp.In):
         if (field := found.args.get("field")) is not None:

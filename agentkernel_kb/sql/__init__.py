@@ -1,4 +1,4 @@
-"""SQL databases as knowledge, read-only by two locks: the guard and the engine. SQLite so far; it needs the extra `sql`."""
+"""SQL databases as knowledge, read-only by two locks: the guard and the engine. SQLite and DuckDB so far; they need the extra `sql` or `duckdb`."""
 
 from agentkernel_kb.sql.manager import SQLManager
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -207,8 +207,17 @@ class DuckDBRows:
             yield row
 
     def close(self) -> None:
-        """End the work; rows that were not asked for are not made."""
-        self._result.abort()
+        """End the work; rows that were not asked for are not made.
+
+        Giving a result up (`abort`, or closing its connection) waits for work that runs ahead, for ever where that is endless.
+        So it is interrupted, until the engine says that it has stopped.
+        """
+        import duckdb
+
+        with suppress(duckdb.Error):
+            self._result.interrupt()
+            while self._result.fetchone() is not None:
+                self._result.interrupt()
 
 
 def _kind(connection: DuckDBPyConnection, statement: str) -> str:

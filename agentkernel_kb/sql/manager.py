@@ -36,13 +36,13 @@ _TABLES_IN_DESCRIPTION = 12
 
 
 class SQLManager(KnowledgeBase):
-    """A SQL database, read by statements in its own dialect. SQLite is supported so far.
+    """A SQL database, read by statements in its own dialect. SQLite and DuckDB are supported so far.
 
     Two locks hold, each without the other: the guard proves every statement to be a read before it is sent, and the engine is
     opened so that it only reads. Rows are streamed, never more than asked for. The engine itself stops at the deadline.
 
     Args:
-        url: SQLAlchemy URL of the database, such as `sqlite:///cities.db`.
+        url: SQLAlchemy URL of the database, such as `sqlite:///cities.db` or `duckdb:///cities.duckdb`.
         name: Name of the backend; `"sql"` by default.
         description: What the database holds, for whoever chooses between backends; its tables by default.
         tables: Names of the tables and views that are described and may be read, `None` for all. A view may be listed

@@ -1,0 +1,395 @@
+"""What `SQLManager` promises on every engine that runs in the process (X16): one suite, asked of each of them."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from sqlalchemy.engine import make_url
+
+from agentkernel_kb import (
+    AKConfigError,
+    KnowledgeConnectionError,
+    KnowledgeGuardError,
+    KnowledgeQueryError,
+    KnowledgeStateError,
+    KnowledgeTimeoutError,
+)
+from agentkernel_kb.sql import SQLManager
+from agentkernel_kb.sql.locks import lock_for
+from agentkernel_kb.sql.reader import Reader
+
+SETUP = """
+CREATE TABLE countries (code VARCHAR PRIMARY KEY, name VARCHAR NOT NULL);
+CREATE TABLE cities (
+    id INTEGER PRIMARY KEY, name VARCHAR NOT NULL, country VARCHAR NOT NULL REFERENCES countries (code), population INTEGER
+);
+CREATE TABLE twins (a INTEGER, b INTEGER, PRIMARY KEY (a, b));
+CREATE TABLE secrets (word VARCHAR);
+CREATE VIEW hints AS SELECT substr(word, 1, 1) AS initial FROM secrets;
+INSERT INTO countries VALUES ('CH', 'Switzerland'), ('DE', 'Germany');
+INSERT INTO cities VALUES (1, 'Zürich', 'CH', 443037), (2, 'Berlin', 'DE', 3755251), (3, 'Bern', 'CH', NULL);
+INSERT INTO secrets VALUES ('swordfish');
+"""
+NUMBERS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c"
+ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) AS n FROM c"
+FAT = "SELECT replace('{}', 'x', '{}') AS fat, n FROM ({})".format("x" * 300, "y" * 3_000, NUMBERS)
+
+
+def _in_sqlite(path: Path, script: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(script)
+
+
+def _in_duckdb(path: Path, script: str) -> None:
+    with closing(duckdb.connect(path)) as connection:
+        connection.execute(script)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine by what the suite needs of it: the scheme of its URLs, and a way to run a script that writes."""
+
+    scheme: str
+    run: Callable[[Path, str], None]
+
+    def url(self, path: Path) -> str:
+        return f"{self.scheme}:///{path}"
+
+    def reader(self, path: Path, tables: Collection[str] | None = None) -> Reader:
+        """Return the engine's own lock, without the guard."""
+        return Reader(lock_for(make_url(self.url(path)), tables=tables, max_value_bytes=1_000_000), "alone")
+
+
+@pytest.fixture(params=[Engine("sqlite", _in_sqlite), Engine("duckdb", _in_duckdb)], ids=lambda engine: engine.scheme)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return request.param
+
+
+@pytest.fixture
+def database(engine: Engine, tmp_path: Path) -> Path:
+    path = tmp_path / "geo graphy.db"
+    engine.run(path, SETUP)
+    return path
+
+
+@pytest.fixture
+def kb(engine: Engine, database: Path) -> Iterator[SQLManager]:
+    manager = SQLManager(engine.url(database), name="geo")
+    yield manager
+    manager.close()
+
+
+def rows(manager: SQLManager, statement: str, limit: int = 100, **options: Any) -> list[dict[str, Any]]:
+    return [record["metadata"]["row"] for record in manager.query(statement, limit, **options)]
+
+
+def test_the_schema_is_compact_and_complete(kb: SQLManager) -> None:
+    schema = kb.schema()
+    assert schema["guarded"]
+    assert schema["tables"] == {
+        "cities": "id INTEGER PRIMARY KEY, name VARCHAR NOT NULL, country VARCHAR NOT NULL REFERENCES countries(code), "
+        "population INTEGER | 3 rows",
+        "countries": "code VARCHAR PRIMARY KEY, name VARCHAR NOT NULL | 2 rows",
+        "secrets": "word VARCHAR | 1 row",
+        "twins": schema["tables"]["twins"],
+    }
+    assert schema["tables"]["twins"].endswith("PRIMARY KEY (a, b) | 0 rows")
+    assert list(schema["views"]) == ["hints"]
+
+
+def test_row_counts_are_bounded(engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "many.db"
+    numbers = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 10001) SELECT n FROM c"
+    engine.run(path, f"CREATE TABLE numbers AS {numbers}")
+    with closing(SQLManager(engine.url(path))) as manager:
+        assert manager.schema()["tables"]["numbers"].endswith("| more than 10,000 rows")
+
+
+def test_the_number_of_described_tables_is_bounded_and_the_rest_counted(engine: Engine, database: Path) -> None:
+    with closing(SQLManager(engine.url(database), described_tables=2)) as manager:
+        schema = manager.schema()
+        assert list(schema["tables"]) == ["cities", "countries"]
+        assert schema["further_tables"] == "3 more tables or views are not described here"
+
+
+def test_rows_are_typed_and_shown_on_one_line(kb: SQLManager) -> None:
+    found = kb.query("SELECT id, name, population, 'a\nb' AS note FROM cities WHERE id = 3")
+    assert list(found) == [
+        {
+            "text": "id=3, name=Bern, population=NULL, note=a b",
+            "metadata": {"row": {"id": 3, "name": "Bern", "population": None, "note": "a\nb"}, "source": "geo"},
+        }
+    ]
+
+
+def test_names_of_columns_that_repeat_are_made_distinct(kb: SQLManager) -> None:
+    found = rows(kb, "SELECT a.name, c.name, a.name FROM cities a JOIN countries c ON c.code = a.country WHERE a.id = 2")
+    assert found == [{"name": "Berlin", "name_2": "Germany", "name_3": "Berlin"}]
+
+
+def test_the_order_of_a_statement_is_kept(kb: SQLManager) -> None:
+    assert [row["name"] for row in rows(kb, "SELECT name FROM cities ORDER BY id DESC")] == ["Bern", "Berlin", "Zürich"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "options", "count", "more"),
+    [
+        ("", {}, 3, True),
+        ("", {"limit": 5}, 5, True),
+        (" LIMIT 4", {}, 4, False),
+        (" LIMIT 4", {"max_rows": 2}, 2, True),
+        (" -- LIMIT 5", {}, 3, True),
+        ("", {"limit": 5, "max_rows": 4}, 4, True),
+        (" LIMIT 1000000", {}, 1_000, True),
+        (" LIMIT 0", {}, 0, False),
+    ],
+)
+def test_an_endless_result_is_streamed_bounded_and_known_to_have_more(
+    kb: SQLManager, suffix: str, options: dict[str, Any], count: int, more: bool
+) -> None:
+    found = kb.query(NUMBERS + suffix, **options)
+    assert (len(found), found.more) == (count, more)
+
+
+def test_a_page_is_bounded_in_bytes(kb: SQLManager) -> None:
+    found = kb.query(FAT, limit=500)
+    assert (len(found), found.more) == (18, True)
+
+
+def test_a_value_that_is_too_large_is_an_error_that_says_so(engine: Engine, database: Path) -> None:
+    with closing(SQLManager(engine.url(database), max_value_bytes=10_000)) as manager:
+        with pytest.raises(KnowledgeQueryError, match="larger than 10,000 bytes"):
+            manager.query(FAT)
+        assert rows(manager, "SELECT replace('abc', 'b', 'x') AS r") == [{"r": "axc"}]
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("SELECT namex FROM cities", "Did you mean name?"),
+        ("SELECT * FROM city", "Did you mean cities?"),
+        ("SELECT x.populaton FROM cities AS x", "Did you mean population?"),
+        ("SELECT qqqq FROM cities", "Tables: cities, countries, hints, secrets, twins"),
+    ],
+)
+def test_a_rejected_statement_says_what_would_work(kb: SQLManager, statement: str, message: str) -> None:
+    with pytest.raises(KnowledgeQueryError) as rejection:
+        kb.query(statement)
+    assert message in str(rejection.value)
+
+
+WRITES = [
+    "DELETE FROM cities",
+    "INSERT INTO secrets VALUES ('x')",
+    "UPDATE cities SET name = 'x'",
+    "DROP TABLE cities",
+    "CREATE TABLE x (a INTEGER)",
+    "CREATE TEMP TABLE x (a INTEGER)",
+    "CREATE TEMP VIEW x AS SELECT 1",
+    "ALTER TABLE cities RENAME TO towns",
+    "WITH x AS (SELECT 1) DELETE FROM cities",
+    "BEGIN",
+    "ATTACH ':memory:' AS x",
+    "SELECT 1; DELETE FROM cities",
+]
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_the_guard_alone_refuses(kb: SQLManager, write: str) -> None:
+    with pytest.raises(KnowledgeGuardError):
+        kb.check_read(write)
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_the_engine_alone_refuses(engine: Engine, database: Path, write: str) -> None:
+    before = database.read_bytes()
+    with closing(engine.reader(database)) as reader, pytest.raises((KnowledgeGuardError, KnowledgeQueryError)):
+        reader.fetch(write, 10, 5)
+    assert database.read_bytes() == before
+
+
+# Only some tables.
+
+
+@pytest.fixture
+def scoped(engine: Engine, database: Path) -> Iterator[SQLManager]:
+    manager = SQLManager(engine.url(database), tables=["Countries", "hints", "nowhere"])
+    yield manager
+    manager.close()
+
+
+def test_only_the_listed_tables_are_described(scoped: SQLManager) -> None:
+    schema = scoped.schema()
+    assert (list(schema["tables"]), list(schema["views"])) == (["countries"], ["hints"])
+    assert scoped.get_diagnostics() == ["Table nowhere is not in the database."]
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("SELECT count(*) AS n FROM countries", 2),
+        ("SELECT initial FROM hints", "s"),
+        ("WITH c AS (SELECT * FROM COUNTRIES) SELECT count(*) FROM c", 2),
+        ("WITH towns AS (SELECT 1 AS n) SELECT n FROM towns", 1),
+        ("SELECT count(*) FROM main.countries WHERE code IN (SELECT code FROM countries)", 2),
+    ],
+)
+def test_listed_tables_can_be_read(scoped: SQLManager, statement: str, expected: object) -> None:
+    assert [list(row.values()) for row in rows(scoped, statement)] == [[expected]]
+
+
+UNLISTED = [
+    "SELECT word FROM secrets",
+    "SELECT * FROM countries, secrets",
+    "SELECT (SELECT word FROM secrets) FROM countries",
+    "WITH c AS (SELECT word FROM secrets) SELECT * FROM c",
+    'SELECT word FROM main."SECRETS"',
+    "SELECT * FROM (WITH secrets AS (SELECT 1 AS word) SELECT word FROM secrets) AS own, secrets",
+    "WITH secrets AS (SELECT word FROM secrets) SELECT word FROM secrets",
+    "WITH hints AS (SELECT word FROM secrets) SELECT word FROM hints",
+    "WITH secrets AS (SELECT 1 AS word) SELECT word FROM main.secrets",
+]
+
+
+@pytest.mark.parametrize("statement", UNLISTED)
+def test_other_tables_cannot_be_read(scoped: SQLManager, statement: str) -> None:
+    with pytest.raises((KnowledgeGuardError, KnowledgeQueryError)):
+        scoped.query(statement)
+
+
+@pytest.mark.parametrize("statement", UNLISTED)
+def test_other_tables_cannot_be_read_past_the_guard(engine: Engine, database: Path, statement: str) -> None:
+    with (
+        closing(engine.reader(database, tables=["countries"])) as reader,
+        pytest.raises((KnowledgeGuardError, KnowledgeQueryError)),
+    ):
+        reader.fetch(statement, 10, 5)
+
+
+# Time.
+
+
+def test_a_statement_is_stopped_at_its_deadline_and_the_next_one_answered(kb: SQLManager) -> None:
+    started = time.monotonic()
+    with pytest.raises(KnowledgeTimeoutError):
+        kb.query(ENDLESS, timeout=0.3)
+    assert time.monotonic() - started < 5
+    assert rows(kb, "SELECT 1 AS one") == [{"one": 1}]
+
+
+def test_the_work_itself_is_stopped(engine: Engine, database: Path) -> None:
+    with closing(engine.reader(database)) as reader:
+        with pytest.raises(KnowledgeTimeoutError, match="was stopped after"):
+            reader.fetch(ENDLESS, 1, 0.3)
+        _wait_until_idle()
+
+
+def _wait_until_idle() -> None:
+    """Wait until the process uses no more processor time: what an interrupted engine would go on using."""
+    for _ in range(100):
+        before = time.process_time()
+        time.sleep(0.05)
+        if time.process_time() - before < 0.02:
+            return
+    pytest.fail("the engine still works after its deadline")
+
+
+def test_more_endless_statements_than_connections_all_end_in_time(kb: SQLManager) -> None:
+    def attempt(_: int) -> str:
+        try:
+            return kb.query(ENDLESS, timeout=0.5)[0]["text"]
+        except KnowledgeTimeoutError:
+            return "stopped"
+
+    started = time.monotonic()
+    with ThreadPoolExecutor(20) as pool:
+        assert set(pool.map(attempt, range(20))) == {"stopped"}
+    assert time.monotonic() - started < 20
+    assert rows(kb, "SELECT 1 AS one", timeout=10) == [{"one": 1}]
+
+
+def test_without_time_left_nothing_is_sent(kb: SQLManager) -> None:
+    with pytest.raises(KnowledgeTimeoutError):
+        kb.query("SELECT 1", timeout=0)
+
+
+def test_many_threads_get_their_own_answers(kb: SQLManager) -> None:
+    def ask(number: int) -> object:
+        return rows(kb, f"SELECT {number} AS n, name FROM cities WHERE id = {number % 3 + 1}", timeout=60)
+
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(ask, range(100)))
+    names = ["Zürich", "Berlin", "Bern"]
+    assert answers == [[{"n": number, "name": names[number % 3]}] for number in range(100)]
+
+
+async def test_the_async_twin_answers_the_same(kb: SQLManager) -> None:
+    assert [record["text"] for record in await kb.aquery("SELECT name FROM cities ORDER BY id", 1, timeout=10)] == [
+        "name=Zürich"
+    ]
+
+
+# Files and lives.
+
+
+def test_a_missing_file_is_named_and_not_created(engine: Engine, tmp_path: Path) -> None:
+    with pytest.raises(AKConfigError, match=r"There is no \w+ database '.*nothing\.db'"):
+        SQLManager(engine.url(tmp_path / "nothing.db"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"This is a text file and no database.", b"\x00" * 4_096])
+def test_a_file_that_is_no_database_is_named(engine: Engine, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "other.db"
+    path.write_bytes(content)
+    with pytest.raises(AKConfigError, match=r"is not a \w+ database"):
+        SQLManager(engine.url(path))
+
+
+def test_a_damaged_database_is_not_an_empty_one(engine: Engine, database: Path) -> None:
+    content = bytearray(database.read_bytes())
+    content[100:-4_000] = b"\xff" * (len(content) - 4_100)
+    database.write_bytes(content)
+    with closing(SQLManager(engine.url(database))) as manager, pytest.raises(KnowledgeConnectionError):
+        manager.query("SELECT * FROM cities")
+
+
+@pytest.mark.parametrize("database_name", ["", ":memory:"])
+def test_a_private_in_memory_database_is_an_error(engine: Engine, database_name: str) -> None:
+    with pytest.raises(AKConfigError, match="in-memory"):
+        SQLManager(f"{engine.scheme}:///{database_name}")
+
+
+def test_nothing_is_made_beside_the_database(engine: Engine, kb: SQLManager, database: Path) -> None:
+    before = database.read_bytes()
+    kb.query("SELECT * FROM cities ORDER BY name")
+    kb.schema()
+    kb.close()
+    assert (list(database.parent.iterdir()), database.read_bytes()) == ([database], before)
+
+
+def test_after_close_every_call_says_so_and_connect_opens_again(kb: SQLManager) -> None:
+    kb.close()
+    kb.close()
+    for call in (lambda: kb.query("SELECT 1"), kb.schema):
+        with pytest.raises(KnowledgeStateError, match="'geo' is closed"):
+            call()
+    kb.connect()
+    assert rows(kb, "SELECT 1 AS one") == [{"one": 1}]
+
+
+def test_close_lets_the_owner_write_again(engine: Engine, kb: SQLManager, database: Path) -> None:
+    kb.query("SELECT * FROM cities")
+    kb.close()
+    engine.run(database, "DELETE FROM cities WHERE id = 1")
+    kb.connect()
+    assert rows(kb, "SELECT count(*) AS n FROM cities") == [{"n": 2}]
