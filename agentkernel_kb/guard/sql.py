@@ -159,8 +159,19 @@ def _prove(statement: str, rules: GuardDialect, allowed: frozenset[tuple[str, ..
     _check_aliases(aliases, tree, rules)
     if len(query) < len(tokens):  # The rows of an explanation are not those of the query.
         return ReadStatement(tables=names_of_tables(tree, rules))
-    limit_at = query[-1].end if takes_limit(tree, rules) else None
+    has_place = takes_limit(tree) and (rules.limit_after_values or not _ends_in_values(query))
+    limit_at = query[-1].end if has_place else None
     return ReadStatement(*outer_limit(tree), names_of_tables(tree, rules), limit_at)
+
+
+def _ends_in_values(query: Sequence[Token]) -> bool:
+    """Tell whether the last branch of a query is `VALUES`."""
+    depth, last = 0, ""
+    for token in query:
+        depth += {"(": 1, ")": -1}.get(token.text, 0) if token.kind == "mark" else 0
+        if not depth and token.keyword in ("SELECT", "VALUES"):
+            last = token.keyword
+    return last == "VALUES"
 
 
 def _text_for_parser(text: str, query: Sequence[Token], rules: GuardDialect) -> str:
