@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from sqlglot.tokenizer_core import Token as ParserToken
 
 MAX_STATEMENT_CHARS = 100_000
+MAX_TOKENS = 10_000
 MAX_NESTING = 24
 MAX_SLOW_WORDS = 200
 MAX_CACHED_CHARS = 10_000
 _CACHED_VERDICTS = 512
+_CACHED_LARGE_VERDICTS = 8
 
 # An engine ends the text at the first, and cannot be sent the second.
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
@@ -104,7 +106,7 @@ def analyse_read(statement: str, *, dialect: str, allow: Collection[str] = ()) -
         raise AKConfigError(f"The guard does not know the dialect {dialect!r}. Supported: {supported_dialects()}")
     _check_text(statement)
     allowed = frozenset(tuple(name.lower().split(".")) for name in ((allow,) if isinstance(allow, str) else allow))
-    verdict = _cached_verdict if len(statement) <= MAX_CACHED_CHARS else _verdict
+    verdict = _cached_verdict if len(statement) <= MAX_CACHED_CHARS else _cached_large_verdict
     try:
         outcome = verdict(statement, dialect, allowed)
     except RecursionError:  # Not part of the cached verdict: it depends on how deep the caller's own stack is.
@@ -131,6 +133,7 @@ def _verdict(statement: str, dialect: str, allowed: frozenset[tuple[str, ...]]) 
 
 
 _cached_verdict = lru_cache(maxsize=_CACHED_VERDICTS)(_verdict)
+_cached_large_verdict = lru_cache(maxsize=_CACHED_LARGE_VERDICTS)(_verdict)  # A call proves a statement more than once.
 
 
 def _prove(statement: str, rules: GuardDialect, allowed: frozenset[tuple[str, ...]]) -> ReadStatement:
@@ -140,6 +143,8 @@ def _prove(statement: str, rules: GuardDialect, allowed: frozenset[tuple[str, ..
         )
     lexed = rules.lexer.read(statement)
     tokens = _only_statement(lexed.tokens)
+    if len(tokens) > MAX_TOKENS:
+        raise _refused(f"The statement has more than {MAX_TOKENS:,} words and marks; shorten it", tokens[MAX_TOKENS])
     if (own_check := rules.statements.get(tokens[0].keyword)) and not _introduces_query(tokens, rules):
         found = own_check(tokens)
         if isinstance(found, tuple):

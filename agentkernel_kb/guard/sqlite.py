@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from agentkernel_kb.guard.dialects import GuardDialect
 from agentkernel_kb.guard.lexer import LexicalRules, Token
+from agentkernel_kb.guard.sqlite_search import check_ranked_search
 
 _CORE = """
-abs char coalesce concat concat_ws format glob hex if ifnull iif instr length like likelihood likely lower ltrim match max min
+abs char coalesce concat concat_ws format glob hex if ifnull iif instr length like likelihood likely lower ltrim max min
 nullif octet_length printf quote random replace round rtrim sign soundex sqlite_version substr substring subtype trim typeof
 unhex unicode unistr unistr_quote unlikely upper
 """
@@ -27,7 +28,8 @@ json json_array json_array_length json_error_position json_extract json_group_ar
 json_pretty json_quote json_remove json_replace json_set json_type json_valid jsonb jsonb_array jsonb_extract
 jsonb_group_array jsonb_group_object jsonb_insert jsonb_object jsonb_remove jsonb_replace jsonb_set
 """
-_FULL_TEXT = "bm25 highlight matchinfo offsets snippet"
+# Without highlight, snippet, matchinfo and offsets, whose cost grows with a power of what was found and cannot be interrupted.
+_FULL_TEXT = "bm25"
 
 SQLITE_FUNCTIONS = frozenset(" ".join((_CORE, _DATES, _MATHS, _AGGREGATES, _WINDOWS, _JSON, _FULL_TEXT)).split())
 """Functions that compute a value and do nothing else.
@@ -110,6 +112,7 @@ SQLITE = GuardDialect(
     hidden_tables=HIDDEN_TABLES,
     table_prefixes=("pragma_",),
     statements={"PRAGMA": _check_pragma},
+    tree_check=check_ranked_search,
     function_schemas=frozenset({("main",), ("temp",)}),
     limit_after_values=False,
     default_schemas=frozenset({("main",), ("temp",)}),

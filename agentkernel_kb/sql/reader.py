@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection
 from concurrent.futures import wait
 from contextlib import AbstractContextManager
@@ -119,11 +120,9 @@ class Reader:
 
 
 def _weight(value: object) -> int:
-    """Return about how many bytes a value takes, those inside of it included."""
-    if isinstance(value, str | bytes):
-        return len(value)
+    """Return about how many bytes of memory a value takes, those inside of it included."""
     if isinstance(value, dict):
         return sum(_weight(key) + _weight(inner) for key, inner in cast("dict[object, object]", value).items())
     if isinstance(value, list | tuple):
         return sum(map(_weight, cast("list[object]", value)))
-    return 8
+    return sys.getsizeof(value)

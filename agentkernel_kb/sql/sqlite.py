@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sqlite3
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -30,6 +31,7 @@ from agentkernel_kb.guard.sqlite import (
 from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.reflection import ReflectedTables
 from agentkernel_kb.sql.sqlite_functions import LinearFunctions
+from agentkernel_kb.sql.sqlite_memory import MAX_WORKING_BYTES, Meter, memory_meter
 from agentkernel_kb.sql.sqlite_scope import TABLE_FUNCTIONS, Scope
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 _FILE_HEADER = b"SQLite format 3\x00"
 _STEPS_BETWEEN_CHECKS = 500
+_MAX_ROW_BYTES = 16_000_000
 _MAX_PATTERN_BYTES = 128  # Patterns are matched in time proportional to text times pattern, without a check in between.
 _MAX_SQL_BYTES = 1_000_000
 _MAX_COLUMNS = 2_000
@@ -117,10 +120,10 @@ class SQLiteLock:
         """Return what the connection tells about tables, without those in which virtual tables keep their content."""
         return ReflectedTables(connection, self.driver(connection).shadow_tables())
 
-    def rows(self, connection: ReadingConnection, statement: str) -> sqlite3.Cursor:
-        """Send a statement and return its open cursor; closing it ends the work."""
+    def rows(self, connection: ReadingConnection, statement: str) -> BoundedRows:
+        """Send a statement and return its rows, which SQLite makes as they are asked for; closing them ends the work."""
         connection.check_scope(statement)
-        return connection.execute(statement)
+        return BoundedRows(connection, statement)
 
     def translate(self, error: Exception, deadline: Deadline) -> KnowledgeError:
         """Return what an error of the driver means."""
@@ -129,8 +132,12 @@ class SQLiteLock:
         code = getattr(error, "sqlite_errorcode", None)
         if code == sqlite3.SQLITE_BUSY:
             return KnowledgeTimeoutError(f"The database stayed locked by a writer for {deadline.seconds:g} s.")
-        if deadline.passed() or code == sqlite3.SQLITE_INTERRUPT:
+        if deadline.passed():
             return KnowledgeTimeoutError(f"The statement was stopped after {deadline.seconds:g} s. Narrow it.")
+        if code == sqlite3.SQLITE_INTERRUPT:
+            return KnowledgeQueryError(
+                f"The statement needs more than {MAX_WORKING_BYTES:,} bytes of memory. Sort, group or collect fewer rows"
+            )
         if code is not None and code & 0xFF == sqlite3.SQLITE_LOCKED:
             return KnowledgeConnectionError("The table is locked by a writer.")
         if "function: regexp" in lowered:
@@ -159,11 +166,17 @@ class ReadingConnection(sqlite3.Connection):
     _shadows: frozenset[str] = frozenset()
     _functions: LinearFunctions | None = None
     _bounded: bool = False
+    _used: Meter | None = None
+    _most_used: float = math.inf
+    _row_bytes: int = 0
 
     def prepare(self, max_value_bytes: int) -> None:
         """Shut what stays shut, before any statement from outside."""
-        self.text_factory = _text
+        self.text_factory = self._text
         self.execute("PRAGMA query_only = ON")
+        self._used = memory_meter()
+        if self._used is not None:  # What is sorted or kept for later stays in memory, where it is bounded; a disk is not.
+            self.execute("PRAGMA temp_store = MEMORY")
         self._functions = LinearFunctions(self._give_up, max_value_bytes)
         # Schemas may use these functions, so they are trusted; the authorizer sees the functions of views as well.
         self._functions.install(self)
@@ -187,8 +200,9 @@ class ReadingConnection(sqlite3.Connection):
         """
         self.set_authorizer(None)
         self._scope = None
-        self.set_progress_handler(deadline.passed, _STEPS_BETWEEN_CHECKS)
         self._deadline = deadline
+        self._most_used = math.inf if self._used is None else self._used() + MAX_WORKING_BYTES
+        self.set_progress_handler(self._has_to_stop, _STEPS_BETWEEN_CHECKS)
         self.execute(f"PRAGMA busy_timeout = {int(deadline.left() * 1000)}")
         if not self._bounded:
             self._bound_columns()
@@ -240,8 +254,24 @@ class ReadingConnection(sqlite3.Connection):
             self._functions.close()
         super().close()
 
+    def start_row(self) -> None:
+        """Count the bytes of a new row."""
+        self._row_bytes = 0
+
+    def _text(self, raw: bytes) -> str:
+        self._row_bytes += len(raw)
+        if self._row_bytes > _MAX_ROW_BYTES:
+            raise KnowledgeQueryError(f"A row is larger than {_MAX_ROW_BYTES:,} bytes. Select fewer columns or less of them")
+        return raw.decode("utf-8", "replace")
+
+    def _has_to_stop(self) -> bool:
+        return self._is_late() or (self._used is not None and self._used() > self._most_used)
+
+    def _is_late(self) -> bool:
+        return self._deadline is not None and self._deadline.passed()
+
     def _give_up(self) -> None:
-        if self._deadline is not None and self._deadline.passed():
+        if self._is_late():
             raise TimeoutError
 
     def _authorize(self, action: int, first: str | None, second: str | None, _: str | None, view: str | None) -> int:
@@ -261,7 +291,8 @@ class ReadingConnection(sqlite3.Connection):
                 allowed = first == "sqlite_master"
             case _:
                 allowed = False
-        return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
+        # No progress handler is called while a statement is prepared, so this is the place to see that time is out.
+        return sqlite3.SQLITE_OK if allowed and not self._is_late() else sqlite3.SQLITE_DENY
 
     def _may_read(self, table: str, column: str, view: str) -> bool:
         if table in HIDDEN_TABLES:
@@ -283,8 +314,32 @@ class ReadingConnection(sqlite3.Connection):
         return pragma in PRAGMAS_OF_TABLES and folded(argument) in self._scope.listed
 
 
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace")
+class BoundedRows:
+    """The rows of one statement, none of which may be larger than memory can bear.
+
+    Args:
+        connection: Where the statement runs.
+        statement: The statement.
+    """
+
+    def __init__(self, connection: ReadingConnection, statement: str) -> None:
+        self._connection = connection
+        self._cursor = connection.execute(statement)
+
+    @property
+    def description(self) -> Any:
+        """The columns, as every driver tells them."""
+        return self._cursor.description
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        self._connection.start_row()
+        for row in self._cursor:
+            yield row
+            self._connection.start_row()
+
+    def close(self) -> None:
+        """End the statement."""
+        self._cursor.close()
 
 
 def _read_only_uri(url: URL) -> str:

@@ -40,11 +40,12 @@ class Scope:
         rows = [(kind, folded(str(name)), folded(str(table)), root) for kind, name, table, root in connection.execute(_OBJECTS)]
         self._objects = frozenset(name for kind, name, _, _ in rows if kind in ("table", "view"))
         self.views = frozenset(name for kind, name, _, _ in rows if kind == "view") & listed
+        self._virtual = frozenset(name for kind, name, _, root in rows if kind == "table" and not root) & listed
         tables = {root: table for _, _, table, root in rows if root}
         opened: set[int | str] = set()
         for view in self.views:
             with suppress(sqlite3.OperationalError):  # A broken view opens nothing.
-                opened.update(_opened(connection, f"SELECT * FROM {_quoted(view)}"))
+                opened.update(_opened(connection, _all_of(view)))
         self.readable = listed | {table for root, table in tables.items() if root in opened}
         self._places = opened | {root for root, table in tables.items() if table in self.readable}
 
@@ -76,9 +77,9 @@ class Scope:
     def _virtual_tables(self, connection: sqlite3.Connection) -> set[int | str]:
         """Return how programs name the virtual tables that may be read, and the functions that stand for tables."""
         places: set[int | str] = set()
-        for name in self.readable | TABLE_FUNCTIONS:
+        for name in self._virtual | TABLE_FUNCTIONS:
             with suppress(sqlite3.OperationalError):  # This SQLite, or this database, does not have it.
-                places.update(_opened(connection, f"SELECT 1 FROM {_quoted(name)}"))
+                places.update(_opened(connection, _all_of(name)))
         return places
 
 
@@ -93,8 +94,9 @@ def _opened(connection: sqlite3.Connection, statement: str) -> list[int | str]:
     return places
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def _all_of(name: str) -> str:
+    quoted = name.replace('"', '""')
+    return f'SELECT * FROM "{quoted}"'  # noqa: S608 - the name is quoted
 
 
 def _defined(tokens: Sequence[Token]) -> Iterator[Token]:

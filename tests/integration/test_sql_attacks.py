@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,10 +14,12 @@ from typing import Any
 import pytest
 from sqlalchemy.engine import make_url
 
-from agentkernel_kb import KnowledgeGuardError
+from agentkernel_kb import KnowledgeGuardError, KnowledgeTimeoutError
 from agentkernel_kb.sql import SQLManager
+from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.locks import lock_for
 from agentkernel_kb.sql.reader import Reader
+from agentkernel_kb.sql.sqlite_memory import memory_meter
 
 SETUP = """
 CREATE TABLE clients (name);
@@ -95,9 +100,11 @@ UNLISTED = [
 
 @pytest.mark.parametrize("statement", UNLISTED)
 def test_no_name_and_no_join_opens_a_table_that_is_not_listed(database: Path, statement: str) -> None:
-    with closing(SQLManager(f"sqlite:///{database}", tables=["clients", "v"])) as manager:
-        with pytest.raises(KnowledgeGuardError, match="Only these tables may be read: clients, v|This name is that of a table"):
-            manager.query(statement)
+    with (
+        closing(SQLManager(f"sqlite:///{database}", tables=["clients", "v"])) as manager,
+        pytest.raises(KnowledgeGuardError, match=r"Only these tables may be read: clients, v|This name is that of a table"),
+    ):
+        manager.query(statement)
 
 
 @pytest.mark.parametrize("statement", UNLISTED)
@@ -108,16 +115,20 @@ def test_no_name_and_no_join_opens_it_past_the_guard(database: Path, statement: 
 
 @pytest.mark.parametrize("statement", [join.format("main.") for join in FULL_JOINS if "secret" in join])
 def test_a_listed_view_does_not_open_what_it_reads_itself(database: Path, statement: str) -> None:
-    with closing(SQLManager(f"sqlite:///{database}", tables=["clients", "users"])) as manager:
-        with pytest.raises(KnowledgeGuardError, match="Only these tables may be read"):
-            manager.query(statement)
+    with (
+        closing(SQLManager(f"sqlite:///{database}", tables=["clients", "users"])) as manager,
+        pytest.raises(KnowledgeGuardError, match="Only these tables may be read"),
+    ):
+        manager.query(statement)
 
 
 @pytest.mark.parametrize("name", ["v", '"V"', "[users]", "`secret`", "sqlite_master", "SQLITE_schema"])
 def test_a_name_of_the_database_cannot_be_given_to_something_else(database: Path, name: str) -> None:
-    with closing(engine_alone(database, ["v"])) as reader:
-        with pytest.raises(KnowledgeGuardError, match="This name is that of a table; take another one"):
-            reader.fetch(f"WITH {name} AS (SELECT 1) SELECT * FROM {name}", 10, 5)
+    with (
+        closing(engine_alone(database, ["v"])) as reader,
+        pytest.raises(KnowledgeGuardError, match="This name is that of a table; take another one"),
+    ):
+        reader.fetch(f"WITH {name} AS (SELECT 1) SELECT * FROM {name}", 10, 5)
 
 
 @pytest.mark.parametrize(
@@ -161,15 +172,114 @@ def test_a_table_that_appears_later_is_not_open_either(database: Path) -> None:
     "statement", ['SELECT * FROM "\u212aey"', 'WITH "\u212aey" AS (SELECT 1) SELECT a FROM key AS k, main."\u212aey"']
 )
 def test_only_letters_of_ascii_have_two_cases(database: Path, statement: str) -> None:
-    with closing(SQLManager(f"sqlite:///{database}", tables=["KEY"])) as manager:
-        with pytest.raises(KnowledgeGuardError, match="Only these tables may be read: KEY"):
-            manager.query(statement)
-        assert list(manager.schema()["tables"]) == ['"key"']
+    with (
+        closing(SQLManager(f"sqlite:///{database}", tables=["KEY"])) as manager,
+        pytest.raises(KnowledgeGuardError, match="Only these tables may be read: KEY"),
+    ):
+        manager.query(statement)
     with closing(engine_alone(database, ["KEY"])) as reader, pytest.raises(KnowledgeGuardError):
         reader.fetch(statement, 10, 5)
 
 
+def test_a_name_that_only_looks_listed_is_not_described(database: Path) -> None:
+    with closing(SQLManager(f"sqlite:///{database}", tables=["KEY"])) as manager:
+        assert list(manager.schema()["tables"]) == ['"key"']
+
+
 def test_a_table_is_not_hidden_by_a_name_that_only_looks_like_it(database: Path) -> None:
-    with closing(SQLManager(f"sqlite:///{database}", tables=["clients"])) as manager:
-        with pytest.raises(KnowledgeGuardError, match=r"Only these tables may be read: clients \(key\)"):
-            manager.check_read('WITH "\u212aey" AS (SELECT 1) SELECT * FROM key')
+    with (
+        closing(SQLManager(f"sqlite:///{database}", tables=["clients"])) as manager,
+        pytest.raises(KnowledgeGuardError, match=r"Only these tables may be read: clients \(key\)"),
+    ):
+        manager.check_read('WITH "\u212aey" AS (SELECT 1) SELECT * FROM key')
+
+
+# Memory and disk.
+
+ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+LARGE = "printf('%.*c', 900000, 'a')"
+GREEDY = {
+    "a JSON array": f"{ENDLESS}, b(y) AS MATERIALIZED (SELECT {LARGE}) SELECT json_group_array((SELECT y FROM b)) FROM c",
+    "a JSON object": f"{ENDLESS}, b(y) AS MATERIALIZED (SELECT {LARGE}) SELECT json_group_object(x, (SELECT y FROM b)) FROM c",
+    "sorting": f"{ENDLESS} SELECT {LARGE} || x AS y FROM c ORDER BY y",
+    "sets": f"{ENDLESS} SELECT DISTINCT {LARGE} || x FROM c LIMIT -1 OFFSET 1000000000",
+    "recursion": f"WITH RECURSIVE c(x, y) AS (SELECT 1, '' UNION SELECT x + 1, {LARGE} || x FROM c) SELECT max(x) FROM c",
+    "kept rows": f"{ENDLESS}, d AS MATERIALIZED (SELECT x, {LARGE} AS y FROM c) SELECT count(*) FROM d",
+    "constants": f"SELECT {' + '.join(f'length(name || {LARGE} || {i})' for i in range(500))} FROM clients",
+}
+WIDE = f"WITH b(y) AS MATERIALIZED (SELECT {LARGE}) SELECT {', '.join(f'y AS c{i}' for i in range(100))} FROM b"
+WIDE_RAW = f"SELECT {', '.join(f'y AS c{i}' for i in range(100))} FROM (SELECT CAST({LARGE} AS BLOB) AS y)"
+IN_A_PROCESS = """
+import os, resource, sys
+from sqlalchemy.engine import make_url
+from agentkernel_kb.sql.deadline import Deadline
+from agentkernel_kb.sql.locks import lock_for
+from agentkernel_kb.sql.reader import Reader
+from agentkernel_kb.sql.sqlite_memory import memory_meter
+
+reader = Reader(lock_for(make_url(sys.argv[1]), tables=None, max_value_bytes=1_000_000), "alone")
+reader.fetch("SELECT 1", 1, 5)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+try:
+    print(len(reader.fetch(sys.argv[2], 20, 20).rows), "rows")
+except Exception as error:
+    print(type(error).__name__, error)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def in_a_process(database: Path, statement: str) -> tuple[str, int]:
+    """Run a statement past the guard, where no byte can be written, and return the outcome and the peak of memory in MB."""
+    command = [sys.executable, "-c", IN_A_PROCESS, f"sqlite:///{database}", statement]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    outcome, peak = ended.stdout.splitlines()
+    return outcome, int(peak)
+
+
+@pytest.mark.parametrize("statement", [pytest.param(statement, id=kind) for kind, statement in GREEDY.items()])
+def test_a_statement_takes_a_bounded_amount_of_memory_and_no_disk(database: Path, kb: SQLManager, statement: str) -> None:
+    kb.check_read(statement)
+    outcome, peak = in_a_process(database, statement)
+    assert outcome.startswith("KnowledgeQueryError The statement needs more than 256,000,000 bytes of memory.")
+    assert peak < 600
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (WIDE, "KnowledgeQueryError A row is larger than 16,000,000 bytes. Select fewer columns or less of them"),
+        (WIDE_RAW, "1 rows"),
+    ],
+    ids=["text", "bytes"],
+)
+def test_a_row_takes_a_bounded_amount_of_memory(database: Path, statement: str, expected: str) -> None:
+    outcome, peak = in_a_process(database, statement)
+    assert outcome == expected
+    assert peak < 600
+
+
+def test_a_page_is_bounded_by_the_memory_that_its_rows_take(kb: SQLManager) -> None:
+    # A character beyond the basic plane makes Python take four bytes for each character of a text.
+    page = kb.query(f"{ENDLESS} SELECT {LARGE} || char(128512) AS y FROM c LIMIT 100", 100, timeout=20)
+    assert (len(page), page.more) == (5, True)
+
+
+def test_what_the_meter_counts_is_sqlites_memory() -> None:
+    meter = memory_meter()
+    assert meter is not None
+    before = meter()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT zeroblob(10000000) AS z")
+        assert meter() - before >= 10_000_000
+
+
+def test_the_time_is_looked_at_while_a_statement_is_prepared(tmp_path: Path) -> None:
+    path = tmp_path / "wide.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"CREATE TABLE wide ({', '.join(f'c{i}' for i in range(1900))})")
+    lock = lock_for(make_url(f"sqlite:///{path}"), tables=None, max_value_bytes=1_000_000)
+    with closing(lock.make_engine(1).connect()) as connection:
+        driver, started = lock.driver(connection), time.monotonic()
+        with lock.reading(driver, Deadline(0.1), whole=False), pytest.raises(sqlite3.DatabaseError, match="prohibited"):
+            lock.rows(driver, " UNION ALL ".join(["SELECT * FROM wide"] * 500))
+        assert time.monotonic() - started < 2

@@ -189,7 +189,7 @@ SELECT * FROM t JOIN json_tree(t.d, '$.a') ON true
 SELECT value FROM generate_series(1, 10, 2)
 SELECT a FROM t WHERE a GLOB 'x*' AND b LIKE 'a!%' ESCAPE '!' AND c NOT LIKE 'z' AND d NOT GLOB '?'
 SELECT a FROM t WHERE a REGEXP 'x' OR a NOT REGEXP 'y'
-SELECT highlight(docs, 0, '<b>', '</b>'), bm25(docs), snippet(docs, 0, '[', ']', '…', 8) FROM docs WHERE docs MATCH 'x'
+SELECT bm25(docs), rank, substr(body, 1, 80) FROM docs WHERE docs MATCH 'x' ORDER BY rank
 SELECT CASE WHEN a > 1 THEN 'x' ELSE 'y' END, CASE a WHEN 1 THEN 2 END FROM t
 SELECT CAST(a AS INTEGER), CAST(a AS VARCHAR(10)), CAST(a AS DECIMAL(10, 2)), CAST(a AS BLOB), CAST(a AS NUMERIC) FROM t
 SELECT a IS DISTINCT FROM b, a IS NOT DISTINCT FROM b, a IS b, a IS NOT b, a IS NULL, a ISNULL, a NOTNULL, a NOT NULL FROM t
