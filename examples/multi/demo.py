@@ -1,4 +1,4 @@
-"""The demo: one agent of the OpenAI Agents SDK answers from SQLite and Chroma, and its answers are checked against the data.
+"""The demo: one agent of the OpenAI Agents SDK answers from four stores, and its answers are checked against the data.
 
 Run it as `python examples/multi/demo.py`, or with questions of your own as arguments.
 """
@@ -22,7 +22,7 @@ from multi_demo.checks import QUESTIONS, Check, Question, Told
 from multi_demo.display import Screen
 from multi_demo.model import choose_model, failure
 from multi_demo.standin import StandIn
-from multi_demo.stores import PLACEHOLDERS, build_database, open_handbook, open_places
+from multi_demo.stores import PLACEHOLDERS, make_stores
 
 from agentkernel_kb import KnowledgeBuilder
 
@@ -32,23 +32,20 @@ _UNTRACED = RunConfig(tracing_disabled=True)
 
 
 class Demo:
-    """One agent, its stores and the screen. `folder` takes the database and the handbook's index."""
+    """One agent, its stores and the screen. `folder` takes the stores' files."""
 
     def __init__(self, folder: Path) -> None:
         self.screen = Screen()
         self.driver = choose_model(os.environ)
-        self.database = folder / "places.sqlite"
-        build_database(self.database)
-        self.handbook = open_handbook(folder / "handbook")
-        stores = [open_places(self.database), self.handbook]
-        self.router = KnowledgeBuilder(stores, PLACEHOLDERS, on_event=self.screen.on_event)
+        self.stores = make_stores(folder)
+        self.router = KnowledgeBuilder(self.stores.backends(), PLACEHOLDERS, on_event=self.screen.on_event)
         self.agent = Agent(
             name="KB_Router_Agent",
             instructions=f"{self.router.instructions()}\n\n{_STYLE}",
             tools=OpenAIToolBuilder.bind(self.router.build_async()),
             model=self.driver.model,
         )
-        self.screen.intro([self.driver.label, *(store.get_description() for store in stores)])
+        self.screen.intro([self.driver.label, *(store.get_description() for store in self.stores.backends())])
 
     async def answer(self, question: Question) -> Check | None:
         """Let the agent answer one question, and check the answer if the question has a check.
@@ -64,7 +61,7 @@ class Demo:
         except AgentsException as error:  # Such as too many turns: the next question may go better.
             answer = ""
             self.screen.fault(failure(error, os.environ))
-        return question.checked(Told(answer, self.screen.events[before:], self.database, self.handbook))
+        return question.checked(Told(answer, self.screen.events[before:], self.stores))
 
 
 async def run(folder: Path, asked: Sequence[str]) -> int:
@@ -94,7 +91,7 @@ async def run(folder: Path, asked: Sequence[str]) -> int:
 def asked_questions() -> list[str]:
     """Return the questions on the command line; none stands for those of the demo."""
     parser = argparse.ArgumentParser(
-        description="One agent answers from SQLite and Chroma. Without a question it answers its own, and checks them.",
+        description="One agent answers from four stores. Without a question it answers its own, and checks them.",
         epilog="OPENAI_API_KEY turns a language model on, OPENAI_BASE_URL is its server, KB_MODEL its name. "
         "Exit code: 0 all is well, 1 a check failed with the stand-in, 2 the model can't be reached, or a wrong option.",
     )

