@@ -7,6 +7,7 @@ tables `duckdb_functions()` and `duckdb_keywords()` of DuckDB 2.0.1.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from agentkernel_kb.guard.dialects import GuardDialect
@@ -95,6 +96,17 @@ def _check_show(tokens: tuple[Token, ...]) -> tuple[str, Token] | frozenset[str]
     return "SHOW lists TABLES, ALL TABLES, SCHEMAS or DATABASES here; for one table use DESCRIBE", tokens[1]
 
 
+# Reserved words that begin a query in brackets for the engine, and that the parser takes for the name of a table.
+_NOT_IN_BRACKETS = frozenset({"DESC", "DESCRIBE", "SHOW", "SUMMARIZE", "TABLE"})
+
+
+def _check_tokens(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
+    for before, token in pairwise(tokens):
+        if before.text == "(" and token.keyword in _NOT_IN_BRACKETS:
+            return "This cannot stand in brackets; name the table after FROM", token
+    return check_sizes(tokens)
+
+
 def _check_tree(tree: Expr) -> tuple[str, Expr, str] | None:
     from sqlglot import exp
 
@@ -137,6 +149,6 @@ DUCKDB = GuardDialect(
     default_schemas=frozenset({("main",)}),
     catalogue_functions=CATALOGUE_FUNCTIONS,
     clauses=_CLAUSES,
-    lexical_check=check_sizes,
+    lexical_check=_check_tokens,
     tree_check=_check_tree,
 )

@@ -1,4 +1,4 @@
-"""SQL databases as knowledge, read-only by two locks: the guard and the engine. SQLite and DuckDB so far; they need the extra `sql` or `duckdb`."""
+"""SQL databases as knowledge, read-only by two locks: the guard and the engine. Needs the extra `sql`, for DuckDB `duckdb`."""
 
 from agentkernel_kb.sql.manager import SQLManager
 
