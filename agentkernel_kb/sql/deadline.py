@@ -18,6 +18,10 @@ class Deadline:
         self.seconds = min(max(0.0, seconds), _MOST_SECONDS)
         self._at = time.monotonic() + self.seconds
 
+    def end(self) -> None:
+        """Let the moment be now: nobody waits any more for what was to be done by then."""
+        self._at = min(self._at, time.monotonic())
+
     def left(self) -> float:
         """Return the seconds left, never less than zero."""
         return max(0.0, self._at - time.monotonic())

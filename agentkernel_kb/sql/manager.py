@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from agentkernel_kb.base import KnowledgeBase
 from agentkernel_kb.errors import (
@@ -21,6 +21,7 @@ from agentkernel_kb.guard.lexer import folded
 from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
 from agentkernel_kb.render import NOTHING_FOUND, table
 from agentkernel_kb.sql.catalogue import Catalogue
+from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.locks import EngineLock, lock_for
 from agentkernel_kb.sql.reader import Reader
 from agentkernel_kb.sql.rows import records, typed_rows
@@ -33,6 +34,7 @@ DEFAULT_MAX_ROWS = 1_000
 CATALOGUE_SECONDS = 10.0
 CATALOGUE_LIFETIME_SECONDS = 300.0
 _TABLES_IN_DESCRIPTION = 12
+_MOST = 1_000_000_000  # More bytes than SQLite can hold in one value.
 
 
 class SQLManager(KnowledgeBase):
@@ -69,19 +71,37 @@ class SQLManager(KnowledgeBase):
             KnowledgeCapabilities(kinds=["structured"], query=True, query_language="sql", derives_schema=True),
             name or "sql",
         )
-        if isinstance(tables, str):
-            raise AKConfigError(f"SQLManager '{self.backend_name}' takes a list of tables, not the string {tables!r}.")
         self._description = description
-        self._tables = None if tables is None else tuple(tables)
-        self._described_tables = max(0, described_tables)
+        self._tables = self._checked_tables(tables)
+        self._described_tables = self._checked_number("described_tables", described_tables, 0)
+        self._checked_number("max_value_bytes", max_value_bytes, 1)
         self._url, self._lock = self._locked(url, max_value_bytes)
         self._reader: Reader | None = None
         self._catalogue: tuple[float, Catalogue] | None = None
         self._catalogue_lock = threading.Lock()
         self.connect()
 
+    def _checked_tables(self, tables: object) -> tuple[str, ...] | None:
+        if tables is None:
+            return None
+        if isinstance(tables, str | bytes) or not isinstance(tables, Collection):
+            raise AKConfigError(f"SQLManager '{self.backend_name}': tables takes a list of names, not {tables!r}.")
+        names = cast("Collection[object]", tables)
+        for name in names:
+            if not isinstance(name, str):
+                raise AKConfigError(f"SQLManager '{self.backend_name}': tables takes names, not {name!r}.")
+        return tuple(name for name in names if isinstance(name, str))
+
+    def _checked_number(self, argument: str, value: object, least: int) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
+            raise AKConfigError(
+                f"SQLManager '{self.backend_name}': {argument} is a whole number from {least} to {_MOST:,}, not {value!r}."
+            )
+        return value
+
     def __repr__(self) -> str:
-        return f"SQLManager({self._url.render_as_string(hide_password=True)!r}, name={self.backend_name!r})"
+        # Neither the user, the host nor the query: drivers take passwords and tokens there.
+        return f"SQLManager({self._lock.dialect}, database={self._url.database!r}, name={self.backend_name!r})"
 
     def _locked(self, url: str | URL, max_value_bytes: int) -> tuple[URL, EngineLock]:
         try:
@@ -110,7 +130,10 @@ class SQLManager(KnowledgeBase):
             self._reader = Reader(self._lock, self.backend_name)
 
     def close(self) -> None:
-        """Close the connections. May be called twice; afterwards every other call raises `KnowledgeStateError`."""
+        """Close the connections. May be called twice.
+
+        Afterwards `query` and `schema` raise `KnowledgeStateError`; the description and the diagnostics do without tables.
+        """
         reader, self._reader = self._reader, None
         if reader is not None:
             reader.close()
@@ -152,17 +175,45 @@ class SQLManager(KnowledgeBase):
             KnowledgeConnectionError: The database cannot be read.
             KnowledgeStateError: The backend is closed.
         """
+        return self._query(statement, limit, _deadline(timeout), allow, max_rows)
+
+    async def aquery(
+        self,
+        statement: str,
+        limit: int = 3,
+        *,
+        timeout: float | None = None,
+        allow: Collection[str] = (),
+        max_rows: int | None = None,
+        **kwargs: Any,
+    ) -> RecordPage:
+        """`query` without blocking the event loop; a statement whose call is cancelled is stopped."""
+        deadline = _deadline(timeout)
+        try:
+            return await self._kb_in_worker(self._query, statement, limit, deadline, allow, max_rows)
+        finally:
+            deadline.end()
+
+    def _query(
+        self, statement: str, limit: int, deadline: Deadline, allow: Collection[str], max_rows: int | None
+    ) -> RecordPage:
         reader = self._open_reader()
         read = self._proven(statement, allow)
         most = _most_rows(read, limit, max_rows)
         try:
-            fetched = reader.fetch(statement, most, DEFAULT_SECONDS if timeout is None else timeout)
+            fetched = reader.fetch(statement, most, deadline)
         except KnowledgeQueryError as error:
             raise self._with_near_names(error) from error.__cause__
         return RecordPage(records(fetched.columns, fetched.rows, self.backend_name), more=fetched.more)
 
-    def check_read(self, statement: str, *, allow: Collection[str] = ()) -> None:
+    def check_read(self, statement: str, *, allow: Collection[str] = (), timeout: float | None = None) -> None:
         """Prove that `statement` only reads, and only from the tables that may be read.
+
+        Args:
+            statement: The statement.
+            allow: Names of further table functions that it may use.
+            timeout: Named because the proof ends by itself: its time is bounded by the size that a statement may have, and is
+                less than a second.
 
         Raises:
             KnowledgeGuardError: It cannot be proven.
@@ -230,6 +281,10 @@ class SQLManager(KnowledgeBase):
                 catalogue = reader.catalogue(only=self._tables, most=self._described_tables, seconds=CATALOGUE_SECONDS)
                 self._catalogue = (time.monotonic() + CATALOGUE_LIFETIME_SECONDS, catalogue)
             return self._catalogue[1]
+
+
+def _deadline(timeout: float | None) -> Deadline:
+    return Deadline(DEFAULT_SECONDS if timeout is None else timeout)
 
 
 def _most_rows(read: ReadStatement, limit: int, max_rows: int | None) -> int:

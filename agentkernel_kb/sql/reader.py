@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable, Collection
 from concurrent.futures import wait
 from contextlib import AbstractContextManager
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from agentkernel_kb.errors import KnowledgeError, KnowledgeTimeoutError
 from agentkernel_kb.sql.catalogue import Catalogue, read_catalogue
 from agentkernel_kb.sql.deadline import Deadline
-from agentkernel_kb.sql.locks import EngineLock
+from agentkernel_kb.sql.locks import Connections, EngineLock
 from agentkernel_kb.workers import WorkerPool
 
 T = TypeVar("T")
@@ -41,9 +42,15 @@ class Reader:
         self._lock = lock
         self._engine = lock.make_engine(CONNECTIONS)
         self._workers = WorkerPool(CONNECTIONS, f"sql-{name}")
+        weakref.finalize(self, _release, self._workers, self._engine).atexit = False  # At its end the process frees all.
 
-    def fetch(self, statement: str, most: int, seconds: float) -> Fetched:
+    def fetch(self, statement: str, most: int, until: float | Deadline) -> Fetched:
         """Return at most `most` rows of `statement`, which is sent as it is and ended as soon as they are there.
+
+        Args:
+            statement: One statement.
+            most: Most rows.
+            until: When it has to be over: in so many seconds, or at a deadline that the caller may end early.
 
         Raises:
             KnowledgeTimeoutError: They were not there in time; the engine stops.
@@ -51,7 +58,8 @@ class Reader:
             KnowledgeGuardError: The database refused to do what the statement asks for.
             KnowledgeConnectionError: The database cannot be read.
         """
-        return self.run(lambda connection: self._fetch(connection, statement, most), seconds)
+        deadline = until if isinstance(until, Deadline) else Deadline(until)
+        return self.run(lambda connection: self._fetch(connection, statement, most), deadline)
 
     def _fetch(self, connection: Any, statement: str, most: int) -> Fetched:
         cursor = self._lock.rows(self._lock.driver(connection), statement)
@@ -80,16 +88,15 @@ class Reader:
         def look(connection: Any) -> Catalogue:
             return read_catalogue(self._lock.tables(connection), deadline, only=only, most=most)
 
-        return self.run(look, seconds, whole=True)
+        return self.run(look, deadline, whole=True)
 
-    def run(self, work: Callable[[Any], T], seconds: float, *, whole: bool = False) -> T:
+    def run(self, work: Callable[[Any], T], deadline: Deadline, *, whole: bool = False) -> T:
         """Return what `work` makes of a connection, which sees the `whole` catalogue if it has to.
 
         Raises:
             KnowledgeError: What the failure of the driver means.
-            KnowledgeTimeoutError: It took longer than `seconds`.
+            KnowledgeTimeoutError: It was not over at the deadline.
         """
-        deadline = Deadline(seconds)
         if deadline.passed():
             raise KnowledgeTimeoutError("There is no time left for this call.")
         future = self._workers.submit(self._run, work, deadline, whole)
@@ -115,8 +122,12 @@ class Reader:
 
     def close(self) -> None:
         """Close the connections; work that runs is left to end at its deadline. May be called twice."""
-        self._workers.release()
-        self._engine.dispose()
+        _release(self._workers, self._engine)
+
+
+def _release(workers: WorkerPool, engine: Connections) -> None:
+    workers.release()
+    engine.dispose()
 
 
 def _weight(value: object) -> int:

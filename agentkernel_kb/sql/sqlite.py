@@ -51,6 +51,9 @@ _DRIVER_ARGUMENTS = frozenset({"uri", "timeout", "check_same_thread", "isolation
 _FUNCTIONS = SQLITE_FUNCTIONS | {"->", "->>", "match"}
 _OWN_PRAGMAS = frozenset({"data_version"})
 
+# A journal or log has to be rolled back or replayed first, which takes a writer.
+_UNRECOVERED = (sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY, sqlite3.SQLITE_READONLY_CANTINIT)
+
 _MISSING = re.compile(r"no such (?:table|column|function): (?P<name>.+)")
 _BROKEN = ("not a database", "malformed", "unable to open", "disk i/o", "unsupported file format")
 
@@ -140,6 +143,13 @@ class SQLiteLock:
             )
         if code is not None and code & 0xFF == sqlite3.SQLITE_LOCKED:
             return KnowledgeConnectionError("The table is locked by a writer.")
+        if code in _UNRECOVERED:
+            return KnowledgeConnectionError(
+                "The last writer of this database did not finish, and reading cannot recover it. Open it once with a program "
+                "that may write to it, such as the sqlite3 shell."
+            )
+        if isinstance(error, UnicodeDecodeError):
+            return KnowledgeQueryError("A name in this database is not UTF-8. Select the columns that are by their names")
         if "function: regexp" in lowered:
             return KnowledgeQueryError("This database has no REGEXP. Use LIKE or GLOB.")
         if "not authorized" in lowered or code in (sqlite3.SQLITE_AUTH, sqlite3.SQLITE_READONLY) or "prohibited" in lowered:

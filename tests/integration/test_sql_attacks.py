@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import inspect
+import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,11 +19,17 @@ from typing import Any
 import pytest
 from sqlalchemy.engine import make_url
 
-from agentkernel_kb import KnowledgeGuardError, KnowledgeTimeoutError
+from agentkernel_kb import (
+    AKConfigError,
+    KnowledgeBuilder,
+    KnowledgeConnectionError,
+    KnowledgeGuardError,
+    KnowledgeQueryError,
+)
 from agentkernel_kb.sql import SQLManager
 from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.locks import lock_for
-from agentkernel_kb.sql.reader import Reader
+from agentkernel_kb.sql.reader import CONNECTIONS, Reader
 from agentkernel_kb.sql.sqlite_memory import memory_meter
 
 SETUP = """
@@ -214,7 +225,7 @@ import os, resource, sys
 from sqlalchemy.engine import make_url
 from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.locks import lock_for
-from agentkernel_kb.sql.reader import Reader
+from agentkernel_kb.sql.reader import CONNECTIONS, Reader
 from agentkernel_kb.sql.sqlite_memory import memory_meter
 
 reader = Reader(lock_for(make_url(sys.argv[1]), tables=None, max_value_bytes=1_000_000), "alone")
@@ -278,8 +289,113 @@ def test_the_time_is_looked_at_while_a_statement_is_prepared(tmp_path: Path) -> 
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"CREATE TABLE wide ({', '.join(f'c{i}' for i in range(1900))})")
     lock = lock_for(make_url(f"sqlite:///{path}"), tables=None, max_value_bytes=1_000_000)
-    with closing(lock.make_engine(1).connect()) as connection:
+    with lock.make_engine(1).connect() as connection:
         driver, started = lock.driver(connection), time.monotonic()
         with lock.reading(driver, Deadline(0.1), whole=False), pytest.raises(sqlite3.DatabaseError, match="prohibited"):
             lock.rows(driver, " UNION ALL ".join(["SELECT * FROM wide"] * 500))
         assert time.monotonic() - started < 2
+
+
+# Calls that nobody waits for, and managers that nobody holds.
+
+
+async def test_a_cancelled_call_gives_its_connection_back(kb: SQLManager) -> None:
+    statement = f"{ENDLESS} SELECT count(*) FROM c"
+    calls = [asyncio.create_task(kb.aquery(statement, timeout=60)) for _ in range(CONNECTIONS)]
+    await asyncio.sleep(0.3)
+    for call in calls:
+        call.cancel()
+    assert [type(ended) for ended in await asyncio.gather(*calls, return_exceptions=True)] == [
+        asyncio.CancelledError
+    ] * CONNECTIONS
+    started = time.monotonic()
+    assert list((await kb.aquery("SELECT 1 AS one", timeout=20))[0]["metadata"]["row"].values()) == [1]
+    assert time.monotonic() - started < 5
+
+
+async def test_the_router_cancels_through(kb: SQLManager) -> None:
+    (read,) = [tool for tool in KnowledgeBuilder([kb]).build_async() if tool.__name__ == "read_kb"]
+    calls = [asyncio.create_task(read("sql", f"{ENDLESS} SELECT count(*) FROM c")) for _ in range(CONNECTIONS)]
+    await asyncio.sleep(0.5)
+    for call in calls:
+        call.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+    started = time.monotonic()
+    assert await read("sql", "SELECT 1 AS one") == "| one |\n| --- |\n| 1 |"
+    assert time.monotonic() - started < 5
+
+
+def test_a_dropped_manager_leaves_no_thread(database: Path) -> None:
+    manager = SQLManager(f"sqlite:///{database}", name="dropped")
+    manager.query("SELECT 1")
+    del manager
+    gc.collect()
+    until = time.monotonic() + 5
+    while any("dropped" in thread.name for thread in threading.enumerate()) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert [thread.name for thread in threading.enumerate() if "dropped" in thread.name] == []
+
+
+# What a database can be like.
+
+
+def test_a_write_that_did_not_finish_is_no_fault_of_the_statement(database: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    with closing(sqlite3.connect(database, isolation_level=None)) as writer:
+        writer.execute("PRAGMA cache_size = 1")
+        writer.execute("BEGIN IMMEDIATE")
+        writer.executemany("INSERT INTO clients VALUES (?)", [("z" * 2000,)] * 3000)
+        for suffix in ("", "-journal"):
+            shutil.copy(f"{database}{suffix}", f"{copy}{suffix}")
+        writer.execute("ROLLBACK")
+    recovery = pytest.raises(KnowledgeConnectionError, match="Open it once with a program that may write to it")
+    with closing(SQLManager(f"sqlite:///{copy}")) as manager, recovery:
+        manager.query("SELECT count(*) FROM clients")
+
+
+def test_a_log_that_nobody_writes_can_be_read_without_a_trace(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as writer:
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("INSERT INTO clients VALUES ('new')")
+        writer.commit()
+    with closing(SQLManager(f"sqlite:///{database}?immutable=1")) as manager:
+        assert values(manager, "SELECT count(*) FROM clients") == [[2]]
+    assert [path.name for path in database.parent.iterdir()] == ["a.db"]
+
+
+def test_a_name_that_is_not_utf_8_is_said_to_be_that(tmp_path: Path) -> None:
+    path = tmp_path / "odd.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("CREATE TABLE odd (placeholder, fine); INSERT INTO odd VALUES (1, 2)")
+    path.write_bytes(path.read_bytes().replace(b"placeholder", b"\xff\xfe\xffceholder"))
+    with closing(SQLManager(f"sqlite:///{path}")) as manager:
+        assert values(manager, "SELECT fine FROM odd") == [[2]]
+        with pytest.raises(KnowledgeQueryError, match="A name in this database is not UTF-8"):
+            manager.query("SELECT * FROM odd")
+
+
+# What a manager is made with.
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        *(("max_value_bytes", value) for value in (-1, 0, "x", None, True, 1.5, 10**12)),
+        *(("described_tables", value) for value in (-1, "x", None, True, 1.5)),
+        *(("tables", value) for value in (5, [1], "clients", b"clients", ["clients", None])),
+    ],
+)
+def test_a_wrong_argument_is_named_at_construction(database: Path, argument: str, value: Any) -> None:
+    with pytest.raises(AKConfigError, match=f"SQLManager 'sql': {argument} "):
+        SQLManager(f"sqlite:///{database}", **{argument: value})
+
+
+def test_it_is_shown_by_its_database_and_not_by_what_else_a_url_holds(database: Path) -> None:
+    url = make_url(f"sqlite:///{database}?token=CANARY&password=CANARY").set(username="CANARY", password="CANARY", host=None)
+    with closing(SQLManager(url)) as manager:
+        assert repr(manager) == f"SQLManager(sqlite, database={str(database)!r}, name='sql')"
+
+
+def test_the_proof_may_be_asked_with_a_time_out(kb: SQLManager) -> None:
+    kb.check_read("SELECT 1", timeout=1)
+    assert "timeout" in inspect.signature(kb.check_read).parameters

@@ -730,7 +730,7 @@ def test_what_is_no_url_is_an_error_that_repeats_nothing_of_it(url: Any) -> None
 
 
 def test_tables_as_one_string_are_an_error(database: Path) -> None:
-    with pytest.raises(AKConfigError, match="a list of tables"):
+    with pytest.raises(AKConfigError, match="a list of names"):
         SQLManager(f"sqlite:///{database}", tables="cities")
 
 
