@@ -25,6 +25,7 @@ from agentkernel_kb import (
     KnowledgeConnectionError,
     KnowledgeGuardError,
     KnowledgeQueryError,
+    KnowledgeTimeoutError,
 )
 from agentkernel_kb.sql import SQLManager
 from agentkernel_kb.sql.deadline import Deadline
@@ -399,3 +400,25 @@ def test_it_is_shown_by_its_database_and_not_by_what_else_a_url_holds(database: 
 def test_the_proof_may_be_asked_with_a_time_out(kb: SQLManager) -> None:
     kb.check_read("SELECT 1", timeout=1)
     assert "timeout" in inspect.signature(kb.check_read).parameters
+
+
+@pytest.mark.parametrize(
+    "function", ["snippet(notes, 0, '', '', '', 9)", "highlight(notes, 0, '', '')", "matchinfo(notes)", "offsets(notes)"]
+)
+def test_the_engine_alone_has_no_full_text_function_of_unbounded_cost(database: Path, function: str) -> None:
+    with closing(engine_alone(database)) as reader, pytest.raises(KnowledgeGuardError, match="not authorized"):
+        reader.fetch(f"SELECT {function} FROM notes WHERE notes MATCH 'hello'", 10, 5)
+
+
+def test_a_long_search_is_stopped_at_its_deadline(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE VIRTUAL TABLE notes USING fts5 (body)")
+        connection.execute("INSERT INTO notes VALUES (?)", (" ".join(f"{'abcdefgh'[i % 8]}{i % 97}" for i in range(120_000)),))
+        connection.commit()
+    with closing(SQLManager(f"sqlite:///{path}")) as manager:
+        started = time.monotonic()
+        with pytest.raises(KnowledgeTimeoutError):
+            manager.query(f"SELECT count(*) FROM notes WHERE notes MATCH replace('{'a' * 5_000}', 'a', 'a* ')", timeout=1)
+        assert list(manager.query("SELECT 1 AS one", timeout=5)[0]["metadata"]["row"].values()) == [1]
+        assert time.monotonic() - started < 3
