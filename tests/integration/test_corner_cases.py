@@ -209,7 +209,7 @@ CASES = [
     ("write_kb", ("handbook",), {"text": "Visas take ten days.", "source": None}, "ok", "Written to 'handbook'. Id: "),
     ("write_kb", ("handbook",), {"query": "CREATE (:X)"}, "bad_argument", "takes no statements"),
     # Whole calls.
-    ("read_kb", ("notes",), {"query": "x", "top_k": 3}, "bad_argument", "read_kb has no argument 'top_k'. Its arguments: backend"),
+    ("read_kb", ("notes",), {"query": "x", "top_k": 3}, "bad_argument", "read_kb has no argument 'top_k'."),
     ("read_kb", ("notes",), {}, "bad_argument", "read_kb needs query. Its arguments: backend, query, limit (optional)."),
 ]
 
