@@ -24,6 +24,8 @@ _LOCKED = {
     "temp_directory": "",  # What does not fit into memory fails; nothing is written beside the database.
     "lock_configuration": "true",
 }
+# A deadline may be brought forward, by a caller that gives up.
+_SECONDS_BETWEEN_LOOKS = 0.25
 _SECONDS_BETWEEN_INTERRUPTS = 0.05
 
 
@@ -110,10 +112,12 @@ def interrupted_at(deadline: Deadline, connection: DuckDBPyConnection) -> Genera
     ended = threading.Event()
 
     def interrupt() -> None:
-        pause = deadline.left()
+        pause = min(deadline.left(), _SECONDS_BETWEEN_LOOKS)
         while not ended.wait(pause):
-            connection.interrupt()
-            pause = _SECONDS_BETWEEN_INTERRUPTS
+            pause = min(deadline.left(), _SECONDS_BETWEEN_LOOKS)
+            if deadline.passed():
+                connection.interrupt()
+                pause = _SECONDS_BETWEEN_INTERRUPTS
 
     watch = threading.Thread(target=interrupt, name="duckdb-deadline", daemon=True)
     watch.start()

