@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from agentkernel_kb.model import Record
 from agentkernel_kb.render import one_line, to_text
+from agentkernel_kb.rows import distinct_names, rows_of
 
 LABEL, TYPE, NODES, RELATIONSHIPS, REVERSED = "_label", "_type", "_nodes", "_relationships", "_reversed"
 _MAX_CELL_CHARS = 1_000
@@ -113,19 +114,6 @@ def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def distinct_names(columns: Sequence[str]) -> list[str]:
-    """Return the columns' names, made distinct where they repeat: `a`, `a_2`, `a_3`."""
-    taken = set(columns)
-    names: dict[str, None] = {}
-    for column in columns:
-        name, count = column, 1
-        while name in names or (count > 1 and name in taken):
-            count += 1
-            name = f"{column}_{count}"
-        names[name] = None
-    return list(names)
-
-
 def records(columns: Sequence[str], rows: Iterable[Sequence[Any]], source: str) -> list[Record]:
     """Return a record per row: its text on one line, and its plain values under `metadata["row"]`."""
     names = distinct_names(columns)
@@ -139,14 +127,8 @@ def _record(row: dict[str, Any], source: str) -> Record:
 
 def table_rows(found: Sequence[Record]) -> list[Mapping[str, Any]] | None:
     """Return the rows of records with graph values as text, or `None` if one of them has no row."""
-    rows: list[Mapping[str, Any]] = []
-    for record in found:
-        metadata: object = record.get("metadata")
-        row: object = cast("Mapping[str, Any]", metadata).get("row") if isinstance(metadata, Mapping) else None
-        if not isinstance(row, Mapping):
-            return None
-        rows.append({key: _cell(value) for key, value in cast("Mapping[str, object]", row).items()})
-    return rows
+    rows = rows_of(found)
+    return None if rows is None else [{key: _cell(value) for key, value in row.items()} for row in rows]
 
 
 def _cell(value: object) -> object:

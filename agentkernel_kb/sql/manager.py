@@ -20,11 +20,12 @@ from agentkernel_kb.guard import ReadStatement, analyse_read
 from agentkernel_kb.guard.lexer import folded
 from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
 from agentkernel_kb.render import NOTHING_FOUND, table
+from agentkernel_kb.rows import rows_of
 from agentkernel_kb.sql.catalogue import Catalogue
 from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.locks import EngineLock, lock_for
 from agentkernel_kb.sql.reader import Reader
-from agentkernel_kb.sql.rows import records, typed_rows
+from agentkernel_kb.sql.rows import records
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
@@ -243,7 +244,7 @@ class SQLManager(KnowledgeBase):
         found = list(rows)
         if not found:
             return NOTHING_FOUND
-        typed = typed_rows(found)
+        typed = rows_of(found)
         return super().format_results(found) if typed is None else table(typed)
 
     def get_description(self) -> str:

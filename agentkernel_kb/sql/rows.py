@@ -1,25 +1,13 @@
-"""Rows of a result as records, and records as a table."""
+"""Rows of a result as records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from agentkernel_kb.model import Record
 from agentkernel_kb.render import cell_text, one_line
-
-
-def distinct_names(columns: Sequence[str]) -> list[str]:
-    """Return the columns' names, made distinct where they repeat: `a`, `a_2`, `a_3`."""
-    taken = set(columns)
-    names: dict[str, None] = {}
-    for column in columns:
-        name, count = column, 1
-        while name in names or (count > 1 and name in taken):
-            count += 1
-            name = f"{column}_{count}"
-        names[name] = None
-    return list(names)
+from agentkernel_kb.rows import distinct_names
 
 
 def records(columns: Sequence[str], rows: Iterable[Sequence[Any]], source: str) -> list[Record]:
@@ -31,15 +19,3 @@ def records(columns: Sequence[str], rows: Iterable[Sequence[Any]], source: str) 
 def _record(row: dict[str, Any], source: str) -> Record:
     text = ", ".join(f"{one_line(name)}={cell_text(value)}" for name, value in row.items())
     return {"text": text, "metadata": {"row": row, "source": source}}
-
-
-def typed_rows(found: Sequence[Record]) -> list[Mapping[str, Any]] | None:
-    """Return the typed rows of records, or `None` if one of them has none."""
-    rows: list[Mapping[str, Any]] = []
-    for record in found:
-        metadata: object = record.get("metadata")
-        row: object = cast("Mapping[str, Any]", metadata).get("row") if isinstance(metadata, Mapping) else None
-        if not isinstance(row, Mapping):
-            return None
-        rows.append(cast("Mapping[str, Any]", row))
-    return rows

@@ -29,10 +29,10 @@ from agentkernel_kb import (
     KnowledgeStateError,
     KnowledgeTimeoutError,
 )
+from agentkernel_kb.rows import distinct_names
 from agentkernel_kb.sql import SQLManager
 from agentkernel_kb.sql.locks import lock_for
 from agentkernel_kb.sql.reader import Reader
-from agentkernel_kb.sql.rows import distinct_names
 from agentkernel_kb.sql.sqlite_functions import LinearFunctions
 
 SETUP = """
