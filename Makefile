@@ -22,7 +22,7 @@ demo: $(VENV)/installed  ## Watch an agent answer questions from different store
 
 test: check pytest  ## Run every gate: lint, types, import rules, spelling, dependencies, and all tests
 
-check: lint types imports spelling dependencies
+check: lint types imports spelling dependencies  ## Run the gates without the tests
 
 lint: $(VENV)/dev  ## Lint and check the format
 	$(BIN)/ruff check .
@@ -58,7 +58,7 @@ clean:  ## Remove what the other targets made
 
 $(VENV)/dependencies: $(METADATA)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 …"; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing dependencies into $(VENV) (a minute or two, once) …"
 	$(PIP) install --upgrade pip --constraint constraints.txt
 	$(PIP) install --constraint constraints.txt '.[chroma,duckdb,ladybug,sql,testing]' ./adapters/openai ./adapters/langgraph --group demo

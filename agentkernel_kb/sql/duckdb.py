@@ -33,6 +33,8 @@ DEFAULT_THREADS = 2
 _MAGIC, _MAGIC_OFFSET = b"DUCK", 8
 _MEMORY = re.compile(r"[1-9][0-9]{0,6}(?:\.[0-9]{1,3})?\s?[KMGT]i?B", re.IGNORECASE)
 _PAGE = "agentkernel_kb_page"
+# What these say of tables is short, and the page's view would be listed among them.
+_LISTS = re.compile(r"\s*(?:SHOW|DESCRIBE)\b", re.IGNORECASE)
 # Types whose values have no fixed size, by what measures them in bytes or more; `{0}` is the value.
 _MEASURES = {
     "varchar": "strlen({0})",
@@ -114,7 +116,7 @@ class DuckDBLock:
             return DuckDBRows(connection.execute(statement), None)
         relation = connection.sql(statement)
         columns, kinds = list(relation.columns), [kind.id for kind in relation.types]
-        if all(kind in _FIXED for kind in kinds) or kind == "MULTI":
+        if all(kind in _FIXED for kind in kinds) or kind == "MULTI" or _LISTS.match(statement):
             return DuckDBRows(connection.execute(statement), columns)
         connection.execute(f"CREATE TEMP VIEW {_PAGE} AS {statement}")  # One SELECT for the engine's parser, see `_kind`.
         return DuckDBRows(connection.execute(self._bounded(kinds)), columns)

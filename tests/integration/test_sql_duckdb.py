@@ -355,3 +355,13 @@ def test_close_during_a_statement_frees_the_file_once_it_has_ended(kb: SQLManage
 def test_the_driver_is_not_imported_before_a_database_is_opened() -> None:
     code = "import sys, agentkernel_kb.sql; print(sorted({'duckdb', 'sqlalchemy', 'sqlglot'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_show_tables_lists_the_tables_and_nothing_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / "t.duckdb"
+    with closing(duckdb.connect(path)) as connection:
+        connection.execute("CREATE TABLE clients (name VARCHAR)")
+    with closing(SQLManager(f"duckdb:///{path}")) as manager:
+        assert "clients" in str(list(manager.query("SHOW TABLES")))
+        assert "agentkernel" not in str(list(manager.query(" show all tables", limit=50)))
+        assert "name" in str(list(manager.query("DESCRIBE clients")))
