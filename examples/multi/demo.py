@@ -24,8 +24,9 @@ from multi_demo.model import choose_model, failure
 from multi_demo.standin import StandIn
 from multi_demo.stores import PLACEHOLDERS, make_stores
 
-from agentkernel_kb import KnowledgeBuilder
+from agentkernel_kb import KnowledgeBase, KnowledgeBuilder
 
+_ENGINES = {"places": "SQLite", "borders": "Ladybug, a graph", "trips": "DuckDB", "handbook": "Chroma"}
 _STYLE = "Answer in one or two sentences, with numbers exactly as the tools return them."
 _MOST_TURNS = 12
 _UNTRACED = RunConfig(tracing_disabled=True)
@@ -45,7 +46,7 @@ class Demo:
             tools=OpenAIToolBuilder.bind(self.router.build_async()),
             model=self.driver.model,
         )
-        self.screen.intro([self.driver.label, *(store.get_description() for store in self.stores.backends())])
+        self.screen.intro([self.driver.label, *map(_introduced, self.stores.backends())])
 
     async def answer(self, question: Question) -> Check | None:
         """Let the agent answer one question, and check the answer if the question has a check.
@@ -62,6 +63,10 @@ class Demo:
             answer = ""
             self.screen.fault(failure(error, os.environ))
         return question.checked(Told(answer, self.screen.events[before:], self.stores))
+
+
+def _introduced(store: KnowledgeBase) -> str:
+    return f"{store.get_description()} [{_ENGINES[store.backend_name]}]"
 
 
 async def run(folder: Path, asked: Sequence[str]) -> int:

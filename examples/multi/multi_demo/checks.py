@@ -14,6 +14,7 @@ from multi_demo.geonames import cities, continents, countries
 from multi_demo.stores import HANDBOOK, Stores
 from multi_demo.trips import Trip, make_trips
 
+_STORE_NAMES = re.compile(r"\b(?:places|borders|trips|handbook)\b")
 _SAYS_NO = re.compile(r"\b(no|not|nothing|none|unknown|cannot|refused|declined|unable)\b|n't\b", re.IGNORECASE)
 
 
@@ -55,7 +56,10 @@ class Question:
         if self.check is None:
             return None
         verdict = self.check(told)
-        return Check(verdict.expected, verdict.passed, self.text, told.answer)
+        asked = {event.backend for event in told.events}
+        spared = [store for store in _STORE_NAMES.findall(self.needs) if store not in asked]
+        expected = f"{verdict.expected} (and {', '.join(spared)} to be asked)" if spared else verdict.expected
+        return Check(expected, verdict.passed and not spared, self.text, told.answer)
 
 
 @cache
