@@ -64,7 +64,7 @@ json_quote json_remove json_replace json_set json_strip_nulls json_structure jso
 json_valid json_value row_to_json to_json
 """
 _OTHER = """
-base64 bitstring bit_position can_cast_implicitly coalesce columns constant_or_null current_catalog current_database
+base64 bit_position can_cast_implicitly coalesce columns constant_or_null current_catalog current_database
 current_schema current_schemas enum_code enum_first enum_last enum_range enum_range_boundary gen_random_uuid get_bit get_type
 grouping grouping_id hash if ifnull nullif pg_typeof set_bit try typeof uuid uuid_extract_timestamp uuid_extract_version uuidv4
 uuidv7 version st_asbinary st_asgeojson st_astext st_aswkb st_aswkt st_geomfromgeojson st_geomfromwkb
@@ -75,7 +75,7 @@ arg_min_null arg_min_nulls_last argmax argmin array_agg avg bit_and bit_or bit_x
 count_if count_star countif covar_pop covar_samp entropy favg first fsum geomean geometric_mean group_concat histogram
 histogram_exact kahan_sum kurtosis kurtosis_pop last list listagg lttb mad max max_by mean median min min_by mode
 percentile_cont percentile_disc product quantile quantile_cont quantile_disc regr_avgx regr_avgy regr_count regr_intercept
-regr_r2 regr_slope regr_sxx regr_sxy regr_syy reservoir_quantile sem skewness stddev stddev_pop stddev_samp string_agg sum
+regr_r2 regr_slope regr_sxx regr_sxy regr_syy sem skewness stddev stddev_pop stddev_samp string_agg sum
 sumkahan var_pop var_samp variance wavg weighted_avg
 """
 _WINDOWS = """

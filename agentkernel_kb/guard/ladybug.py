@@ -26,7 +26,7 @@ tolower toupper trim ucase upper
 """
 _NUMBERS = """
 abs acos asin atan atan2 bitshift_left bitshift_right bitwise_and bitwise_or bitwise_xor cbrt ceil ceiling cos cot degrees even
-factorial floor gamma greatest least lgamma ln log log10 log2 negate pi pow radians random round sign sin sqrt tan
+floor gamma greatest least lgamma ln log log10 log2 negate pi pow radians random round sign sin sqrt tan
 """
 _AGGREGATES = "avg collect count count_if count_star histogram max min percentilecont percentiledisc sum"
 _TIMES = """
