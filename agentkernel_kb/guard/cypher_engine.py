@@ -36,6 +36,7 @@ class CypherEngine:
         equivalents: For functions of other engines, what stands for them here.
         bounded: Functions that are harmless within bounds only, with the check of their arguments.
         stalling: Functions that nothing interrupts, which writes may not use either.
+        lambdas: Functions that take a lambda.
         growing: Functions and marks that can double a value; a chain of them makes values of any size out of nothing.
         procedures: What `CALL` may call.
         reserved: Words that can be no name, and what a statement does that holds one.
@@ -62,6 +63,7 @@ class CypherEngine:
     equivalents: Mapping[str, str]
     bounded: Mapping[str, ArgumentCheck]
     stalling: frozenset[str]
+    lambdas: frozenset[str]
     growing: frozenset[str]
     procedures: frozenset[str]
     reserved: Mapping[str, str]

@@ -302,7 +302,9 @@ class _Walk:
         elif text == "*":
             star = self.place == "operand" or self.frame.kind == "link"
             self.place = "operator" if star else "operand"
-        elif text != "!":
+        elif text == "!":
+            raise refusal("A factorial is refused: nothing stops one of a large number", token)
+        else:
             self._separator(token)
 
     def _separator(self, token: Token) -> None:
@@ -324,8 +326,15 @@ class _Walk:
     def _lambda(self, token: Token) -> None:
         if any(frame.has_lambda for frame in self.frames):
             raise refusal("A lambda inside a lambda is not supported", token)
+        if self._called() not in self.engine.lambdas:
+            raise refusal(f"A lambda stands only in {', '.join(sorted(self.engine.lambdas))}", token)
         self.frame.has_lambda = True
         self.effort.count_lambda()
+
+    def _called(self) -> str:
+        """Return the name of the function whose arguments are open."""
+        opened = next(index for index, token in enumerate(self.tokens) if token is self.frame.opened)
+        return self.tokens[opened - 1].name if opened else ""
 
     def _open_bracket(self, token: Token) -> None:
         kind = self._bracket_kind(token)
