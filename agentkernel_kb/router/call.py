@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     import asyncio
 
 _LOG = logging.getLogger("agentkernel_kb.router")
+_SHORT_RECORDS = 20
+_SHORT_CHARS = 5_000
 _CLOSED_SENTENCE = "The knowledge bases are closed. No tool can reach them any more."
 
 
@@ -221,13 +223,28 @@ async def arun(plan: Plan, serve: Callable[[Plan], Answer], compose: Callable[[P
 async def _native(plan: Plan, compose: Callable[[Plan, object], Answer], max_rows: int) -> Answer:
     import asyncio
 
-    # A proof takes a parse, or a question to the server, and an answer is rendered: neither on the event loop.
+    # A proof takes a parse, or a question to the server, and a long answer takes rendering: neither on the event loop.
     pool = worker_pool(plan.target.backend)
     if plan.operation == "query" and plan.target.guards:
         await asyncio.wrap_future(pool.submit(_prove, plan))
     operation = getattr(plan.target.backend, f"a{plan.way.method}")
     returned = await operation(*plan.positional, **plan.options(plan.way.async_options, max_rows))
+    if _is_short(returned):
+        return compose(plan, returned)
     return await asyncio.wrap_future(pool.submit(compose, plan, returned))
+
+
+def _is_short(returned: object) -> bool:
+    """Tell whether an answer of these records is composed faster than a thread is changed."""
+    if not isinstance(returned, list) or len(cast("list[object]", returned)) > _SHORT_RECORDS:
+        return False
+    return sum(map(_length, cast("list[object]", returned))) <= _SHORT_CHARS
+
+
+def _length(record: object) -> int:
+    """Return the length of a record's text; what is no plain text counts as long."""
+    text: object = cast("dict[str, object]", record).get("text") if isinstance(record, dict) else None
+    return len(text) if isinstance(text, str) else _SHORT_CHARS + 1
 
 
 def abandon(work: asyncio.Future[Any]) -> None:
