@@ -5,8 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.model import Record
 from agentkernel_kb.render import metadata_of
+
+DEFAULT_MAX_ROWS = 1_000
+"""Most rows for a direct caller who does not bound them."""
+
+
+def most_rows(limit: int, max_rows: int | None, *, has_own: bool) -> int:
+    """Return how many rows to fetch: a statement with a limit of its own is bounded by it and by `max_rows` alone.
+
+    Args:
+        limit: Most rows of a statement without a limit of its own.
+        max_rows: Most rows of any statement; `None` means 1,000, or `limit` where that is more.
+        has_own: The statement has an outer limit of its own.
+
+    Raises:
+        AKConfigError: A bound is below 1.
+    """
+    if limit < 1 or (max_rows is not None and max_rows < 1):
+        raise AKConfigError(f"limit and max_rows must be at least 1, not {limit} and {max_rows}.")
+    cap = max(limit, DEFAULT_MAX_ROWS) if max_rows is None else max_rows
+    return cap if has_own else min(limit, cap)
 
 
 def distinct_names(columns: Sequence[str]) -> list[str]:

@@ -187,7 +187,7 @@ LADYBUG = CypherEngine(
     },
     stalling=frozenset(["list_has_all", "list_has_any", "list_reduce", "read_csv_parallel", "read_csv_serial", "repeat"]),
     # Elsewhere a lambda ends the process while the statement is bound (0.22.0).
-    lambdas=frozenset(["array_filter", "array_transform", "list_filter", "list_transform"]),
+    lambdas=frozenset(["list_filter", "list_transform"]),
     growing=frozenset(
         ["+", "array_cat", "array_concat", "concat", "concat_ws", "list_cat", "list_concat", "regexp_replace", "replace"]
     ),

@@ -27,10 +27,10 @@ from agentkernel_kb.ladybug.statements import not_stored, statement_of
 from agentkernel_kb.ladybug.values import records, table_rows
 from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
 from agentkernel_kb.render import NOTHING_FOUND, table
+from agentkernel_kb.rows import most_rows
 
 ENGINE = "ladybug"
 DEFAULT_SECONDS = 30.0
-DEFAULT_MAX_ROWS = 1_000
 CATALOGUE_SECONDS = 10.0
 CATALOGUE_LIFETIME_SECONDS = 300.0
 _LABELS_IN_DESCRIPTION = 12
@@ -163,7 +163,7 @@ class LadybugManager(KnowledgeBase):
         """
         runner = self._open_runner()
         read = analyse_read_cypher(statement, engine=ENGINE, allow=allow)
-        most = _most_rows(read, limit, max_rows)
+        most = most_rows(limit, max_rows, has_own=read.has_limit)
         try:
             fetched = runner.fetch(_bounded(statement, read, most), most, DEFAULT_SECONDS if timeout is None else timeout)
         except KnowledgeQueryError as error:
@@ -288,14 +288,6 @@ class LadybugManager(KnowledgeBase):
                 )
                 known = self._catalogue = (time.monotonic() + CATALOGUE_LIFETIME_SECONDS, catalogue)
             return known[1]
-
-
-def _most_rows(read: ReadCypher, limit: int, max_rows: int | None) -> int:
-    """Return how many rows to fetch: a statement with a limit of its own is bounded by it and by `max_rows` alone."""
-    if limit < 1 or (max_rows is not None and max_rows < 1):
-        raise AKConfigError(f"limit and max_rows must be at least 1, not {limit} and {max_rows}.")
-    cap = max(limit, DEFAULT_MAX_ROWS) if max_rows is None else max_rows
-    return cap if read.has_limit else min(limit, cap)
 
 
 def _bounded(statement: str, read: ReadCypher, most: int) -> str:

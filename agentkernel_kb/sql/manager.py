@@ -20,7 +20,7 @@ from agentkernel_kb.guard import ReadStatement, analyse_read
 from agentkernel_kb.guard.lexer import folded
 from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
 from agentkernel_kb.render import NOTHING_FOUND, table
-from agentkernel_kb.rows import rows_of
+from agentkernel_kb.rows import most_rows, rows_of
 from agentkernel_kb.sql.catalogue import Catalogue
 from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.locks import EngineLock, lock_for
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
 DEFAULT_SECONDS = 30.0
-DEFAULT_MAX_ROWS = 1_000
 CATALOGUE_SECONDS = 10.0
 CATALOGUE_LIFETIME_SECONDS = 300.0
 _TABLES_IN_DESCRIPTION = 12
@@ -200,7 +199,7 @@ class SQLManager(KnowledgeBase):
     ) -> RecordPage:
         reader = self._open_reader()
         read = self._proven(statement, allow)
-        most = _most_rows(read, limit, max_rows)
+        most = most_rows(limit, max_rows, has_own=read.has_limit)
         try:
             fetched = reader.fetch(statement, most, deadline)
         except KnowledgeQueryError as error:
@@ -286,11 +285,3 @@ class SQLManager(KnowledgeBase):
 
 def _deadline(timeout: float | None) -> Deadline:
     return Deadline(DEFAULT_SECONDS if timeout is None else timeout)
-
-
-def _most_rows(read: ReadStatement, limit: int, max_rows: int | None) -> int:
-    """Return how many rows to fetch: a statement with a limit of its own is bounded by it and by `max_rows` alone."""
-    if limit < 1 or (max_rows is not None and max_rows < 1):
-        raise AKConfigError(f"limit and max_rows must be at least 1, not {limit} and {max_rows}.")
-    cap = max(limit, DEFAULT_MAX_ROWS) if max_rows is None else max_rows
-    return cap if read.has_limit else min(limit, cap)
