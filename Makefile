@@ -61,7 +61,7 @@ $(VENV)/dependencies: $(METADATA)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing dependencies into $(VENV) (a minute or two, once) …"
 	$(PIP) install --upgrade pip --constraint constraints.txt
-	$(PIP) install --constraint constraints.txt '.[chroma,duckdb,ladybug,sql,testing]' ./adapters/openai ./adapters/langgraph --group demo
+	$(PIP) install --constraint constraints.txt '.[aws,chroma,duckdb,ladybug,neo4j,postgres,sql,starburst,testing]' ./adapters/openai ./adapters/langgraph --group demo
 	@touch $@
 
 $(VENV)/installed: $(VENV)/dependencies $(SOURCES)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         KnowledgeDependencyError,
         KnowledgeError,
         KnowledgeGuardError,
+        KnowledgeIdentityError,
         KnowledgeNotFoundError,
         KnowledgePathError,
         KnowledgeQueryError,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         KnowledgeTimeoutError,
         UnsupportedKnowledgeOperationError,
     )
+    from agentkernel_kb.identity import Identity, acting_as, current_identity
     from agentkernel_kb.knowledgebuilder import KnowledgeBuilder
     from agentkernel_kb.model import (
         KnowledgeCapabilities,
@@ -50,6 +52,7 @@ _HOMES = {
         "KnowledgeDependencyError",
         "KnowledgeError",
         "KnowledgeGuardError",
+        "KnowledgeIdentityError",
         "KnowledgeNotFoundError",
         "KnowledgePathError",
         "KnowledgeQueryError",
@@ -57,6 +60,7 @@ _HOMES = {
         "KnowledgeTimeoutError",
         "UnsupportedKnowledgeOperationError",
     ),
+    "identity": ("Identity", "acting_as", "current_identity"),
     "knowledgebuilder": ("KnowledgeBuilder",),
     "model": (
         "KnowledgeCapabilities",
@@ -75,6 +79,7 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AKConfigError",
+    "Identity",
     "KnowledgeBackendError",
     "KnowledgeBase",
     "KnowledgeBuilder",
@@ -84,6 +89,7 @@ __all__ = [
     "KnowledgeDependencyError",
     "KnowledgeError",
     "KnowledgeGuardError",
+    "KnowledgeIdentityError",
     "KnowledgeMetadata",
     "KnowledgeNotFoundError",
     "KnowledgePathError",
@@ -98,6 +104,8 @@ __all__ = [
     "ToolDescription",
     "ToolEvent",
     "UnsupportedKnowledgeOperationError",
+    "acting_as",
+    "current_identity",
     "describe",
 ]
 

@@ -43,6 +43,9 @@ class KnowledgeBase(ABC):
     max_workers: ClassVar[int] = 32
     """Most threads in which blocking operations of one backend run at a time."""
 
+    requires_identity: bool = False
+    """Every call has to act for somebody (`agentkernel_kb.identity`); an instance may set it when it is constructed."""
+
     def __init__(self, capabilities: KnowledgeCapabilities, name: str | None = None) -> None:
         self._given_name = name or ""
         self.validate_capabilities(capabilities, self._kb_subject())
@@ -182,6 +185,19 @@ class KnowledgeBase(ABC):
             return record_line(row, with_id=self.capabilities.fetch)
         except Exception as error:  # noqa: BLE001 - one record that can't be read must not take the others with it
             return f"- (a record that cannot be shown: {type(error).__name__})"
+
+    def ping(self, *, timeout: float | None = None) -> str:
+        """Reach the store and return its version, `""` where it has none to tell. The default reaches for nothing.
+
+        Args:
+            timeout: Seconds within which to answer.
+
+        Raises:
+            KnowledgeConnectionError: It cannot be used; `state` says why.
+            KnowledgeTimeoutError: No answer in time.
+            KnowledgeStateError: The backend is closed.
+        """
+        return ""
 
     def get_diagnostics(self) -> Sequence[str]:
         """Return what the backend found wrong with its own content, a sentence each; shown with its description."""

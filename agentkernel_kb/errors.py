@@ -8,6 +8,7 @@
     ├─ KnowledgeGuardError (ValueError)       a statement is not provably a read
     ├─ KnowledgeNotFoundError (LookupError)   required evidence is missing
     ├─ KnowledgeStateError (RuntimeError)     the wrong moment, such as use after close
+    ├─ KnowledgeIdentityError (PermissionError) the call acts for nobody, or for somebody the store does not take
     ├─ UnsupportedKnowledgeOperationError     a lifecycle call on a corpus that is not ours
     └─ KnowledgeBackendError                  the server or SDK failed; its error is the cause
        ├─ KnowledgeConnectionError (ConnectionError)
@@ -19,6 +20,8 @@ shows the message of a `KnowledgeError` to the model.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 
 class KnowledgeError(Exception):
@@ -100,6 +103,10 @@ class KnowledgeStateError(KnowledgeError, RuntimeError):
     """A call at the wrong moment, such as use after close."""
 
 
+class KnowledgeIdentityError(KnowledgeError, PermissionError):
+    """A call that acts for nobody where the backend demands somebody, or for somebody that the store does not take."""
+
+
 class UnsupportedKnowledgeOperationError(KnowledgeError):
     """A lifecycle call on a corpus that this library does not own."""
 
@@ -108,8 +115,29 @@ class KnowledgeBackendError(KnowledgeError):
     """The server or SDK behind a backend failed; its own error is the cause."""
 
 
+Unavailability = Literal["unreachable", "unauthorized", "missing", "untrusted"]
+"""Why a store cannot be used: nobody answers, the login is wrong, the database is not there, its certificate does not hold."""
+
+
 class KnowledgeConnectionError(KnowledgeBackendError, ConnectionError):
-    """The backend cannot be reached."""
+    """The backend cannot be reached, or does not let this application in.
+
+    Attributes:
+        state: Why. Only what is `unreachable` may be different a moment later, and is tried again.
+    """
+
+    def __init__(self, message: str = "", *, state: Unavailability = "unreachable") -> None:
+        self.state: Unavailability = state
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_connection_error, (type(self), str(self), self.state)
+
+
+def _rebuild_connection_error(
+    kind: type[KnowledgeConnectionError], message: str, state: Unavailability
+) -> KnowledgeConnectionError:
+    return kind(message, state=state)
 
 
 class KnowledgeTimeoutError(KnowledgeBackendError, TimeoutError):

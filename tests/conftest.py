@@ -1,6 +1,55 @@
-"""Lets tests import what several of them share, `corpora.runner`; last on the path, so that it hides nothing installed."""
+"""What tests share: `corpora.runner` and `servers` can be imported, and each real server is a fixture.
+
+The folder is last on the path, so that it hides nothing installed.
+"""
 
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.append(str(Path(__file__).parent))
+
+import servers
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Remember which servers this run starts."""
+    if not hasattr(config, "workerinput"):
+        servers.begin_run()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop what this run started."""
+    if not hasattr(config, "workerinput"):
+        servers.end_run()
+
+
+@pytest.fixture(scope="session")
+def chroma_server() -> servers.Server:
+    """A Chroma server, `http://host:port`."""
+    return servers.shared("chroma")
+
+
+@pytest.fixture(scope="session")
+def neo4j_server() -> servers.Server:
+    """A Neo4j server, `bolt://host:port`; user `neo4j`, password `servers.PASSWORD`."""
+    return servers.shared("neo4j")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> servers.Server:
+    """A PostgreSQL server, `postgresql://kb:password@host:port/kb`; the login `reader` may only read."""
+    return servers.shared("postgres")
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> servers.Server:
+    """An S3 server, `http://host:port`; keys `kb-test-key` and `kb-read-key`, secret `kb-test-secret`."""
+    return servers.shared("s3")
+
+
+@pytest.fixture(scope="session")
+def trino_server() -> servers.Server:
+    """A Trino server, `http://host:port`; the user `reader` may only read, every other one may do all."""
+    return servers.shared("trino")
