@@ -9,9 +9,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agentkernel_kb.errors import AKConfigError, KnowledgeGuardError
+from agentkernel_kb.guard.cypher_cursor import arguments_of, keyword, unknown
 from agentkernel_kb.guard.cypher_effort import Effort, refusal
 from agentkernel_kb.guard.cypher_engine import CypherEngine
-from agentkernel_kb.guard.cypher_proof import MAX_DEPTH, QueryFacts, arguments_of, keyword, prove_query, unknown
+from agentkernel_kb.guard.cypher_proof import MAX_DEPTH, QueryFacts, prove_query
 from agentkernel_kb.guard.ladybug import LADYBUG
 from agentkernel_kb.guard.lexer import Token, deepest_bracket
 
