@@ -138,9 +138,15 @@ def _approval(country: Callable[[], Mapping[str, Any]]) -> Callable[[Told], Verd
 
 
 def _unknown(place: str) -> Callable[[Told], Verdict]:
+    """Expect a sentence about the place that says no, and no amount in euros."""
+
     def check(told: Told) -> Verdict:
         known = place in _countries() or any(city["name"] == place for city in cities())
-        return Verdict("a plain word that it is not known", not known and bool(_SAYS_NO.search(told.answer)))
+        says_no = any(
+            place in sentence and bool(_SAYS_NO.search(sentence)) for sentence in re.split(r"(?<=[.!?])\s", told.answer)
+        )
+        amount = re.search(r"\d+ euros|€ ?\d+", told.answer)
+        return Verdict("a plain word that it is not known", not known and says_no and not amount)
 
     return check
 
@@ -184,7 +190,14 @@ def _largest_neighbour(country: str) -> Mapping[str, Any]:
 
 
 def _bordering(country: str) -> Callable[[Told], Verdict]:
-    return lambda told: _holds(told.answer, *sorted(_neighbours()[country]))
+    """Expect the neighbours, and no other country."""
+
+    def check(told: Told) -> Verdict:
+        found = _holds(told.answer, *sorted(_neighbours()[country]))
+        others = _countries().keys() - _neighbours()[country] - {country}
+        return Verdict(found.expected, found.passed and not any(_holds(told.answer, other).passed for other in others))
+
+    return check
 
 
 def _crossings(start: str, end: str) -> Callable[[Told], Verdict]:
@@ -223,9 +236,14 @@ def _quarterly_medians(told: Told) -> Verdict:
 
 
 def _costliest_by_department(told: Told) -> Verdict:
+    """Expect each department before the destination and the cost of its own dearest trip."""
     departments = sorted({trip.department for trip in _trips()})
-    highest = [max(trip.cost for trip in _trips() if trip.department == department) for department in departments]
-    return _holds(told.answer, *departments, *map(str, highest))
+    told_of = re.split(rf"\b(?={'|'.join(departments)})", told.answer)
+    parts = [next((part for part in told_of if part.startswith(department)), "") for department in departments]
+    dearest = [max((trip for trip in _trips() if trip.department == one), key=lambda trip: trip.cost) for one in departments]
+    verdicts = [_holds(part, trip.destination, str(trip.cost)) for part, trip in zip(parts, dearest, strict=True)]
+    expected = "; ".join(f"{trip.department}: {trip.destination}, {trip.cost}" for trip in dearest)
+    return Verdict(expected, all(verdict.passed for verdict in verdicts))
 
 
 def _median_among_neighbours(country: str) -> Callable[[Told], Verdict]:

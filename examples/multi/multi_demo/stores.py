@@ -23,6 +23,35 @@ HANDBOOK = Path(__file__).parent.parent / "handbook"
 PLACEHOLDERS = {"<COUNTRIES>": "geonames_countries", "<CITIES>": "geonames_cities"}
 """The names that an agent writes, and the tables that they stand for here."""
 
+PLACES_DESCRIPTION = (
+    "Countries and cities of the world: population, capital, continent, area, currency, time zone. From GeoNames."
+)
+PLACES_SCHEMA = {
+    "placeholders": PLACEHOLDERS,
+    "meaning": {
+        "population": "people who live there, inhabitants",
+        "area_km2": "area of the surface in square kilometres",
+        "currency": "money that is used",
+        "timezone": "time zone, by its IANA name",
+        "continent": "Africa, Antarctica, Asia, Europe, North America, Oceania or South America",
+    },
+}
+BORDERS_DESCRIPTION = "Which countries border each other by land: neighbours, ways from one to another. From GeoNames."
+BORDERS_SCHEMA = {
+    "meaning": {"NEIGHBOURS": "the border by land of two bordering countries"},
+    "directions": "Each border is stored once: match it without a direction.",
+}
+TRIPS_DESCRIPTION = f"All business trips of the company in {YEAR}: where to, of which department, what they cost. Made-up data."
+TRIPS_SCHEMA = {
+    "meaning": {
+        "destination": "the city",
+        "departed": "first day away",
+        "cost": "price of the whole trip in euros, as in expensive",
+        "days": "how long it took, as in the longest and the shortest",
+    },
+}
+HANDBOOK_DESCRIPTION = "The travel handbook of the company: what a business trip needs, what is paid, and who decides."
+
 _PLACES = """
 CREATE TABLE geonames_countries (
     code TEXT PRIMARY KEY, name TEXT NOT NULL, capital TEXT, continent TEXT NOT NULL,
@@ -54,10 +83,10 @@ CREATE TABLE trips (
 class Stores:
     """The stores of one run, open."""
 
-    places: SQLManager
-    borders: LadybugManager
-    trips: SQLManager
-    handbook: ChromaManager
+    places: KnowledgeBase
+    borders: KnowledgeBase
+    trips: KnowledgeBase
+    handbook: KnowledgeBase
 
     def backends(self) -> Sequence[KnowledgeBase]:
         """Return them in the order in which they are shown."""
@@ -77,9 +106,9 @@ def make_stores(folder: Path) -> Stores:
     )
 
 
-def build_places(path: Path) -> None:
-    """Write the countries and the cities of more than 15,000 people that GeoNames knows into a new SQLite file."""
-    country_rows = [
+def country_rows() -> list[tuple[Any, ...]]:
+    """Return the countries that GeoNames knows, in the order of the table's columns."""
+    return [
         (
             code,
             country["name"],
@@ -91,32 +120,30 @@ def build_places(path: Path) -> None:
         )
         for code, country in countries().items()
     ]
+
+
+def city_rows() -> list[tuple[Any, ...]]:
+    """Return the cities of more than 15,000 people that GeoNames knows, in the order of the table's columns."""
     keys = ("geonameid", "name", "countrycode", "population", "latitude", "longitude", "timezone")
-    city_rows = [tuple(city[key] for key in keys) for city in cities()]
+    return [tuple(city[key] for key in keys) for city in cities()]
+
+
+def build_places(path: Path) -> None:
+    """Write the countries and the cities into a new SQLite file."""
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.executescript(_PLACES)
-        connection.executemany("INSERT INTO geonames_countries VALUES (?, ?, ?, ?, ?, ?, ?)", country_rows)
-        connection.executemany("INSERT INTO geonames_cities VALUES (?, ?, ?, ?, ?, ?, ?)", city_rows)
+        connection.executemany("INSERT INTO geonames_countries VALUES (?, ?, ?, ?, ?, ?, ?)", country_rows())
+        connection.executemany("INSERT INTO geonames_cities VALUES (?, ?, ?, ?, ?, ?, ?)", city_rows())
 
 
 def open_places(database: Path) -> SQLManager:
     """Open the database as the backend `places`; whatever is asked of it, it only reads."""
-    description = "Countries and cities of the world: population, capital, continent, area, currency, time zone. From GeoNames."
-    return SQLManager(f"sqlite:///{database}", name="places", description=description).add_schema(
-        {
-            "placeholders": PLACEHOLDERS,
-            "meaning": {
-                "population": "people who live there, inhabitants",
-                "area_km2": "area of the surface in square kilometres",
-                "currency": "money that is used",
-                "timezone": "time zone, by its IANA name",
-                "continent": "Africa, Antarctica, Asia, Europe, North America, Oceania or South America",
-            },
-        }
-    )
+    places = SQLManager(f"sqlite:///{database}", name="places", description=PLACES_DESCRIPTION)
+    places.add_schema(PLACES_SCHEMA)
+    return places
 
 
-def _borders() -> list[tuple[str, str]]:
+def borders() -> list[tuple[str, str]]:
     """Return each border that GeoNames lists at both of its countries as a pair of their codes, once and in order.
 
     A border that only one side lists is that of a state which is no more, such as the Netherlands Antilles.
@@ -128,7 +155,7 @@ def _borders() -> list[tuple[str, str]]:
 def build_borders(path: Path) -> None:
     """Write the countries and their borders into a new graph."""
     nodes = [{"code": code, "name": country["name"]} for code, country in countries().items()]
-    pairs = [{"one": one, "other": other} for one, other in _borders()]
+    pairs = [{"one": one, "other": other} for one, other in borders()]
     statements: list[dict[str, Any]] = [{"query": statement} for statement in _BORDERS]
     statements += [{"query": _COUNTRY, "params": {"rows": nodes}}, {"query": _BORDER, "params": {"rows": pairs}}]
     with contextlib.closing(LadybugManager(path)) as graph:
@@ -137,14 +164,8 @@ def build_borders(path: Path) -> None:
 
 def open_borders(path: Path) -> LadybugManager:
     """Open the graph as the backend `borders`, which only reads."""
-    description = "Which countries border each other by land: neighbours, ways from one to another. From GeoNames."
-    graph = LadybugManager(path, "borders", description, read_only=True)
-    graph.add_schema(
-        {
-            "meaning": {"NEIGHBOURS": "the border by land of two bordering countries"},
-            "directions": "Each border is stored once: match it without a direction.",
-        }
-    )
+    graph = LadybugManager(path, "borders", BORDERS_DESCRIPTION, read_only=True)
+    graph.add_schema(BORDERS_SCHEMA)
     return graph
 
 
@@ -158,34 +179,30 @@ def build_trips(path: Path, trips: Sequence[Trip]) -> None:
 
 def open_trips(path: Path) -> SQLManager:
     """Open the DuckDB file as the backend `trips`, which only reads."""
-    description = f"All business trips of the company in {YEAR}: where to, of which department, what they cost. Made-up data."
-    return SQLManager(f"duckdb:///{path}", name="trips", description=description).add_schema(
-        {
-            "meaning": {
-                "destination": "the city",
-                "departed": "first day away",
-                "cost": "price of the whole trip in euros, as in expensive",
-                "days": "how long it took, as in the longest and the shortest",
-            },
-            "statistics": "DuckDB has median, quantile_cont, date_trunc, QUALIFY and PIVOT.",
-        }
-    )
+    trips = SQLManager(f"duckdb:///{path}", name="trips", description=TRIPS_DESCRIPTION)
+    trips.add_schema(TRIPS_SCHEMA | {"statistics": "DuckDB has median, quantile_cont, date_trunc, QUALIFY and PIVOT."})
+    return trips
 
 
 def open_handbook(folder: Path) -> ChromaManager:
     """Open a Chroma store in `folder` as the backend `handbook` and write the sections of the handbook into it."""
-    sections = sorted(HANDBOOK.glob("*.md"))
-    texts = {section: section.read_text(encoding="utf-8").strip() for section in sections}
-    titles = [text.splitlines()[0].removeprefix("# ") for text in texts.values()]
     handbook = ChromaManager(
         persist_path=str(folder),
         name="handbook",
-        description="The travel handbook of the company: what a business trip needs, what is paid, and who decides.",
+        description=HANDBOOK_DESCRIPTION,
         embedding_function=HashEmbedder(),
     )
+    write_handbook(handbook)
+    return handbook
+
+
+def write_handbook(handbook: KnowledgeBase) -> None:
+    """Write the sections of the handbook, one record each, and say in the schema which there are."""
+    sections = sorted(HANDBOOK.glob("*.md"))
+    texts = {section: section.read_text(encoding="utf-8").strip() for section in sections}
+    titles = [text.splitlines()[0].removeprefix("# ") for text in texts.values()]
     handbook.add_schema({"content": "Prose, one record for each section.", "sections": titles})
     handbook.write(
         {"text": text, "metadata": {"source": section.name, "title": title}}
         for (section, text), title in zip(texts.items(), titles, strict=True)
     )
-    return handbook
