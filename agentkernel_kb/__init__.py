@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agentkernel_kb.base import KnowledgeBase
+    from agentkernel_kb.document import DocumentKnowledgeBase
     from agentkernel_kb.errors import (
         AKConfigError,
+        DocumentChangedError,
         KnowledgeBackendError,
         KnowledgeCapabilityError,
         KnowledgeConnectionError,
@@ -41,11 +43,14 @@ if TYPE_CHECKING:
     from agentkernel_kb.router.events import ToolEvent
     from agentkernel_kb.router.limits import Limits
     from agentkernel_kb.router.semantic_map import SemanticMap
+    from agentkernel_kb.store.base import DocumentStat, DocumentStore
 
 _HOMES = {
     "base": ("KnowledgeBase",),
+    "document": ("DocumentKnowledgeBase",),
     "errors": (
         "AKConfigError",
+        "DocumentChangedError",
         "KnowledgeBackendError",
         "KnowledgeCapabilityError",
         "KnowledgeConnectionError",
@@ -74,11 +79,16 @@ _HOMES = {
     "router.events": ("ToolEvent",),
     "router.limits": ("Limits",),
     "router.semantic_map": ("SemanticMap",),
+    "store.base": ("DocumentStat", "DocumentStore"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AKConfigError",
+    "DocumentChangedError",
+    "DocumentKnowledgeBase",
+    "DocumentStat",
+    "DocumentStore",
     "Identity",
     "KnowledgeBackendError",
     "KnowledgeBase",

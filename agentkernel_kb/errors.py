@@ -8,6 +8,7 @@
     ├─ KnowledgeGuardError (ValueError)       a statement is not provably a read
     ├─ KnowledgeNotFoundError (LookupError)   required evidence is missing
     ├─ KnowledgeStateError (RuntimeError)     the wrong moment, such as use after close
+    ├─ DocumentChangedError                   a conditional write met a document that was changed meanwhile
     ├─ KnowledgeIdentityError (PermissionError) the call acts for nobody, or for somebody the store does not take
     ├─ UnsupportedKnowledgeOperationError     a lifecycle call on a corpus that is not ours
     └─ KnowledgeBackendError                  the server or SDK failed; its error is the cause
@@ -101,6 +102,22 @@ class KnowledgeNotFoundError(KnowledgeError, LookupError):
 
 class KnowledgeStateError(KnowledgeError, RuntimeError):
     """A call at the wrong moment, such as use after close."""
+
+
+class DocumentChangedError(KnowledgeError):
+    """A conditional write or removal met a document that is not as its caller last saw it; nothing was changed.
+
+    Attributes:
+        path: Which document.
+        reason: What is different, as the end of a sentence.
+    """
+
+    def __init__(self, path: str, reason: str = "was changed by somebody else") -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"The document {path!r} {reason}; read it again before you write it.")
+
+    def __reduce__(self) -> tuple[type[DocumentChangedError], tuple[str, str]]:
+        return type(self), (self.path, self.reason)
 
 
 class KnowledgeIdentityError(KnowledgeError, PermissionError):

@@ -10,6 +10,7 @@ import pytest
 from agentkernel_kb import errors
 from agentkernel_kb.errors import (
     AKConfigError,
+    DocumentChangedError,
     KnowledgeBackendError,
     KnowledgeCapabilityError,
     KnowledgeConnectionError,
@@ -33,6 +34,7 @@ PARENTS: dict[type[KnowledgeError], tuple[type[BaseException], ...]] = {
     KnowledgeGuardError: (KnowledgeError, ValueError),
     KnowledgeNotFoundError: (KnowledgeError, LookupError),
     KnowledgeStateError: (KnowledgeError, RuntimeError),
+    DocumentChangedError: (KnowledgeError,),
     KnowledgeIdentityError: (KnowledgeError, PermissionError),
     UnsupportedKnowledgeOperationError: (KnowledgeError,),
     KnowledgeBackendError: (KnowledgeError,),
@@ -96,6 +98,7 @@ def test_a_refused_statement_says_which_part_is_at_fault(error: KnowledgeGuardEr
         KnowledgeCapabilityError("write"),
         KnowledgeDependencyError("sql", "SQLManager"),
         KnowledgeGuardError("it deletes", part="DELETE", position=0),
+        DocumentChangedError("a.md", "is gone"),
         KnowledgeTimeoutError("too late"),
         AKConfigError("wrong"),
     ],
