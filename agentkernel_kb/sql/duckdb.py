@@ -103,7 +103,7 @@ class DuckDBLock:
         """Return what the connection's catalogue tells about tables."""
         return DuckDBTables(connection)
 
-    def rows(self, connection: DuckDBPyConnection, statement: str) -> DuckDBRows:
+    def rows(self, connection: DuckDBPyConnection, statement: str, most: int) -> DuckDBRows:
         """Send a statement and return its rows, which the engine makes as they are asked for.
 
         Raises:

@@ -56,8 +56,11 @@ class EngineLock(Protocol):
         """Return what a connection that was handed out tells about the tables."""
         ...
 
-    def rows(self, connection: Any, statement: str) -> Any:
-        """Send a statement and return the driver's open cursor, which hands out rows as they are asked for."""
+    def rows(self, connection: Any, statement: str, most: int) -> Any:
+        """Send a statement and return the driver's open cursor, which hands out rows as they are asked for.
+
+        No more than `most` and one will be asked for; an engine that stops by itself can be told.
+        """
         ...
 
     def translate(self, error: Exception, deadline: Deadline) -> KnowledgeError:

@@ -62,7 +62,7 @@ class Reader:
         return self.run(lambda connection: self._fetch(connection, statement, most), deadline)
 
     def _fetch(self, connection: Any, statement: str, most: int) -> Fetched:
-        cursor = self._lock.rows(self._lock.driver(connection), statement)
+        cursor = self._lock.rows(self._lock.driver(connection), statement, most)
         rows: list[tuple[Any, ...]] = []
         bytes_left = MAX_PAGE_BYTES
         try:

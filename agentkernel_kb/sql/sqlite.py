@@ -123,7 +123,7 @@ class SQLiteLock:
         """Return what the connection tells about tables, without those in which virtual tables keep their content."""
         return ReflectedTables(connection, self.driver(connection).shadow_tables())
 
-    def rows(self, connection: ReadingConnection, statement: str) -> BoundedRows:
+    def rows(self, connection: ReadingConnection, statement: str, most: int) -> BoundedRows:
         """Send a statement and return its rows, which SQLite makes as they are asked for; closing them ends the work."""
         connection.check_scope(statement)
         return BoundedRows(connection, statement)
