@@ -293,7 +293,7 @@ def test_the_time_is_looked_at_while_a_statement_is_prepared(tmp_path: Path) -> 
     with lock.make_engine(1).connect() as connection:
         driver = lock.driver(connection)
         with lock.reading(driver, Deadline(0.1), whole=False), pytest.raises(sqlite3.DatabaseError, match="prohibited"):
-            lock.rows(driver, " UNION ALL ".join(["SELECT * FROM wide"] * 500))
+            lock.rows(driver, " UNION ALL ".join(["SELECT * FROM wide"] * 500), 1)
 
 
 # Calls that nobody waits for, and managers that nobody holds.
