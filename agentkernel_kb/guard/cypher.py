@@ -15,6 +15,7 @@ from agentkernel_kb.guard.cypher_engine import CypherEngine
 from agentkernel_kb.guard.cypher_proof import MAX_DEPTH, QueryFacts, prove_query
 from agentkernel_kb.guard.ladybug import LADYBUG
 from agentkernel_kb.guard.lexer import Token, deepest_bracket
+from agentkernel_kb.guard.neo4j import NEO4J
 
 MAX_STATEMENT_CHARS = 100_000
 MAX_TOKENS = 10_000
@@ -26,7 +27,7 @@ _MAX_LIMIT_DIGITS = 18
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 _COMMENT_END = "*/"
 
-_ENGINES = {engine.name: engine for engine in (LADYBUG,)}
+_ENGINES = {engine.name: engine for engine in (LADYBUG, NEO4J)}
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def analyse_read_cypher(statement: str, *, engine: str, allow: Collection[str] =
         AKConfigError: The engine is not supported.
     """
     rules = _engine(engine)
-    _check_text(statement)
+    _check_text(statement, rules)
     allowed = frozenset(name.lower() for name in ((allow,) if isinstance(allow, str) else allow))
     verdict = _cached_verdict if len(statement) <= MAX_CACHED_CHARS else _verdict
     outcome = verdict(statement, rules.name, allowed)
@@ -102,7 +103,7 @@ def check_write_cypher(statement: str, *, engine: str) -> frozenset[str]:
         AKConfigError: The engine is not supported.
     """
     rules = _engine(engine)
-    _check_text(statement)
+    _check_text(statement, rules)
     tokens = _only_statement(rules.write_lexer.read(statement).tokens)
     _check_tokens(tokens, statement)
     depth, bracket = deepest_bracket(tokens)
@@ -116,6 +117,8 @@ def check_write_cypher(statement: str, *, engine: str) -> frozenset[str]:
     for index, token in enumerate(tokens[:-1]):
         _check_written(tokens, index, rules, effort)
         _check_reach(token, tokens[index + 1], rules)
+    if rules.further_write:
+        rules.further_write(tokens)
     return frozenset(token.text[1:] for token in tokens if token.kind == "string" and token.text.startswith("$"))
 
 
@@ -123,6 +126,8 @@ def _check_reach(token: Token, following: Token, rules: CypherEngine) -> None:
     """Refuse what reaches outside of the graph in the middle of a write."""
     if keyword(token) == "LOAD" and keyword(following) in ("FROM", "WITH", "CSV", "EXTENSION"):
         raise refusal("This statement reads files", token)
+    if rules.called_subqueries:  # Its own check knows names with dots.
+        return
     if keyword(token) == "CALL" and following.name and following.name not in rules.procedures:
         raise refusal(unknown("procedure", following.name, rules.procedures), following)
 
@@ -146,7 +151,7 @@ def _engine(name: str) -> CypherEngine:
     return _ENGINES[name]
 
 
-def _check_text(statement: object) -> None:
+def _check_text(statement: object, rules: CypherEngine) -> None:
     if not isinstance(statement, str):
         raise KnowledgeGuardError(f"A statement is text, not {type(statement).__name__}")
     if len(statement) > MAX_STATEMENT_CHARS:
@@ -157,6 +162,9 @@ def _check_text(statement: object) -> None:
         raise KnowledgeGuardError(
             "This character cannot stand in a statement", part=f"U+{ord(unsendable[0]):04X}", position=unsendable.start()
         )
+    for text, reason in rules.unreadable.items():
+        if (position := statement.find(text)) >= 0:
+            raise KnowledgeGuardError(reason, part=statement[position : position + 6], position=position)
 
 
 def _verdict(statement: str, engine: str, allowed: frozenset[str]) -> ReadCypher | _Refusal:
@@ -174,6 +182,8 @@ def _prove(statement: str, rules: CypherEngine, allowed: frozenset[str]) -> Read
     _check_tokens(tokens, statement)
     query = _unwrapped(tokens, rules)
     facts = prove_query(query, rules, allowed)
+    if rules.further:
+        rules.further(query)
     return ReadCypher() if len(query) < len(tokens) else _limits(facts, query)
 
 

@@ -24,11 +24,13 @@ class Frame:
         kind: Which of them.
         opened: The token that opened it.
         has_lambda: A lambda stands in it.
+        called: It is a subquery of `CALL`.
     """
 
     kind: FrameKind
     opened: Token | None
     has_lambda: bool = False
+    called: bool = False
 
 
 @dataclass

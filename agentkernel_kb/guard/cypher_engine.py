@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from agentkernel_kb.guard.lexer import Lexer, LexicalRules, Token
 
 ArgumentCheck = Callable[[Sequence[Token]], str]
 """Looks at the tokens between a function's brackets and returns why the call is refused, `""` if it is not."""
+
+TokenCheck = Callable[[Sequence[Token]], None]
+"""Looks at all tokens of a statement and raises `KnowledgeGuardError` where it refuses one."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,11 @@ class CypherEngine:
         reserved: Words that can be no name, and what a statement does that holds one.
         reasons: What a statement does where such a word opens it or one of its clauses.
         write_openings: Words that open a statement that may write.
+        paths: Patterns may have labels that are negated, quantifiers, and words that choose among paths.
+        called_subqueries: `CALL` takes a subquery too.
+        unreadable: Texts that may stand nowhere in a statement, not even in a comment, and why.
+        further: A last look at the tokens of a read, which raises what it refuses.
+        further_write: The same for a write.
     """
 
     name: str
@@ -69,6 +77,11 @@ class CypherEngine:
     reserved: Mapping[str, str]
     reasons: Mapping[str, str]
     write_openings: frozenset[str]
+    paths: bool = False
+    called_subqueries: bool = False
+    unreadable: Mapping[str, str] = field(default_factory=dict[str, str])
+    further: TokenCheck | None = None
+    further_write: TokenCheck | None = None
 
     @cached_property
     def lexer(self) -> Lexer:

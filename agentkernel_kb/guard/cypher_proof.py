@@ -147,7 +147,7 @@ class _Walk(Cursor):
         following = self.text(1)
         if following == ":" and self.frame.kind == "map":
             self.place = "operator"
-        elif word in self.engine.prefix_words or (word, self.text(-1)) in _OPEN_AGAIN:
+        elif word in self.engine.prefix_words or (word, self.text(-1)) in _OPEN_AGAIN or self._selects_path(word):
             pass
         elif word == "CASE":
             self._open("case", token)
@@ -179,10 +179,23 @@ class _Walk(Cursor):
             self.frames.pop()
         elif kind in ("query", "subquery"):
             self._clause(token, word, self.engine.clauses)
-        elif word == "WHERE" and kind in ("call", "group", "link"):
+        elif word == "WHERE" and kind in ("call", "group", "link", "list"):
             self.place = "operand"
         else:
             raise self._misplaced(token)
+
+    def _selects_path(self, word: str) -> bool:
+        """Step over words in front of a pattern that choose among its paths, as in `SHORTEST 2 GROUPS` or `ANY SHORTEST`."""
+        if not self.engine.paths:
+            return False
+        if word in ("ALL", "ANY") and self.text(1) == "SHORTEST":
+            self.index += 1
+            return True
+        number = self.near(1)
+        if word != "SHORTEST" or number is None or number.kind != "number":
+            return False
+        self.index += 2 if self.text(2) in ("GROUP", "GROUPS", "PATH", "PATHS") else 1
+        return True
 
     def _expect(self, word: str) -> None:
         """Step on to the word that has to follow.
@@ -219,18 +232,24 @@ class _Walk(Cursor):
             self._union(token)
         elif word == "CALL":
             self._call(token)
+        elif word == "OPTIONAL" and self.text(1) == "CALL" and self.engine.called_subqueries:
+            self.index += 1
+            self._call(token)
         elif second := self.engine.pairs.get(word):
             self._expect(second)
 
     def _union(self, token: Token) -> None:
         self.effort.end_part(token)
         self.facts.unions = True
-        if self.text(1) == "ALL":
+        if self.text(1) in ("ALL", "DISTINCT"):
             self.index += 1
         self.place = "clause"
 
     def _call(self, caller: Token) -> None:
         """Step over the name of a procedure that is known to only read."""
+        if self.engine.called_subqueries and self.text(1) in ("{", "("):
+            self._called_subquery(caller)
+            return
         named = self.near(1)
         if named is None or named.kind not in ("word", "quoted"):
             raise refusal("CALL needs the name of a procedure", caller)
@@ -246,6 +265,20 @@ class _Walk(Cursor):
             raise refusal("A procedure is called with brackets", named)
         self.opening = "call"
 
+    def _called_subquery(self, caller: Token) -> None:
+        """Open the subquery of a `CALL`, behind the names in brackets that it takes from outside."""
+        if self.text(1) == "(":
+            self.index += 1
+            while (token := self.near(1)) is not None and (token.kind in ("word", "quoted") or token.text in (",", "*")):
+                self.index += 1
+            self._expect(")")
+        if self.text(1) != "{":
+            raise refusal("CALL needs the name of a procedure, or a subquery in curly brackets", caller)
+        self.index += 1
+        self._open("subquery", self.tokens[self.index])
+        self.frame.called = True
+        self.place = "clause"
+
     # Marks.
 
     def _mark(self, token: Token) -> None:
@@ -259,6 +292,10 @@ class _Walk(Cursor):
         elif text == "*":
             star = self.place == "operand" or self.frame.kind == "link"
             self.place = "operator" if star else "operand"
+        elif text == "!" and self.engine.paths:
+            if self.place != "operand":
+                raise refusal("Unequal is written <>", token)
+            self.naming = True
         elif text == "!":
             raise refusal("A factorial is refused: nothing stops one of a large number", token)
         else:
@@ -275,7 +312,7 @@ class _Walk(Cursor):
             self._lambda(token)
         self.naming = text == "." or (text == ":" and self.frame.kind in ("group", "link", "query", "subquery"))
         self.naming = self.naming or (
-            text == "|" and self.frame.kind in ("group", "link") and self.text(1) not in ("WHERE", ":")
+            text in ("|", "&") and self.frame.kind in ("group", "link") and self.text(1) not in ("WHERE", ":")
         )
         if text in self.engine.growing:
             self.effort.count_growth()
@@ -289,6 +326,8 @@ class _Walk(Cursor):
         self.effort.count_lambda()
 
     def _open_bracket(self, token: Token) -> None:
+        if token.text == "(" and self.place == "clause" and self.frame.kind == "subquery" and not self.frame.called:
+            self.place = "operand"  # A subquery may begin with its pattern.
         kind = self._bracket_kind(token)
         self.opening = None
         if kind is None:
@@ -302,7 +341,8 @@ class _Walk(Cursor):
         if token.text == "(":
             if self.frame.kind == "types":
                 return "types"
-            return self.opening or ("group" if self.place == "operand" or self.frame.kind == "link" else None)
+            is_open = self.place == "operand" or self.frame.kind == "link" or self._continues_path()
+            return self.opening or ("group" if is_open else None)
         if token.text == "[":
             if self.place == "operator":
                 return "index"
@@ -312,9 +352,14 @@ class _Walk(Cursor):
             return "list"
         if self.place == "operator" and self.text(-1) in self.engine.subqueries:
             return "subquery"
-        if self.place == "operator" and self.frame.kind in ("query", "subquery") and not self.follows_name():
-            return None
+        if self.place == "operator" and self.frame.kind in ("query", "subquery"):
+            return "map" if self.follows_name() or (self.engine.paths and self.text(-1) == ")") else None
         return "map"
+
+    def _continues_path(self) -> bool:
+        """Tell whether a bracket may continue a path: behind another one, or behind a quantifier."""
+        before = self.near(-1)
+        return self.engine.paths and before is not None and before.text in (")", "}", "*")
 
     def _open(self, kind: FrameKind, token: Token) -> None:
         if len(self.frames) > MAX_DEPTH:
@@ -327,5 +372,7 @@ class _Walk(Cursor):
             raise refusal("This bracket closes nothing", token)
         if self.place == "clause":
             raise refusal("The subquery is empty", token)
-        self.frames.pop()
+        called = self.frames.pop().called
+        if called and self.text(1) == "IN":
+            raise refusal("This subquery would run in transactions of its own", self.tokens[self.index + 1])
         self.place = "operator"

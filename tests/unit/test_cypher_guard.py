@@ -26,8 +26,8 @@ def refused(statement: str) -> KnowledgeGuardError:
 
 
 def test_engines_are_named() -> None:
-    assert supported_engines() == ["ladybug"]
-    with pytest.raises(AKConfigError, match="Supported: \\['ladybug'\\]"):
+    assert supported_engines() == ["ladybug", "neo4j"]
+    with pytest.raises(AKConfigError, match="Supported: \\['ladybug', 'neo4j'\\]"):
         check_read_only_cypher("RETURN 1", engine="lydabug")
 
 

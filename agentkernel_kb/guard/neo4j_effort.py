@@ -1,0 +1,153 @@
+"""How much work one expression of Neo4j's Cypher may make: its time limit looks between rows, and not inside of an expression.
+
+`reduce(s = 0, i IN range(1, 1000000000) | s + i)` was seen to run for half a minute under a limit of three seconds, and a list
+made inside of a list to exhaust the server's memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from agentkernel_kb.guard.cypher_cursor import CLOSING, keyword
+from agentkernel_kb.guard.cypher_effort import refusal
+from agentkernel_kb.guard.lexer import Token
+
+MAX_ITEMS = 1_000
+MAX_PATTERN_CHARS = 500
+MAX_UNBOUNDED = 4
+_SIZES = frozenset(["length", "size"])
+_SMALL = frozenset(["[", "keys", "labels", "nodes", "relationships"])
+_LOOPS = frozenset(["ALL", "ANY", "NONE", "REDUCE", "SINGLE"])
+_COMPARED = frozenset(["<", "<=", "<>", "=", ">", ">=", "IS"])
+
+
+def check_range(arguments: Sequence[Token]) -> str:
+    """Accept a range of at most `MAX_ITEMS` whole numbers that are written out, or one as long as a list or a path."""
+    if (numbers := _plain_numbers(arguments)) is not None:
+        start, end, step = (*numbers, 1)[:3]
+        return "" if step and (end - start) // step < MAX_ITEMS else _RANGE
+    inside = 0
+    for token, following in zip_longest(arguments, arguments[1:]):
+        if token.text in ("(", ")"):
+            inside += 1 if token.text == "(" else -1
+        elif not (inside or token.text in ("+", "-", ",") or _is_small_number(token) or _is_size(token, following)):
+            return _RANGE
+    return ""
+
+
+_RANGE = f"range takes at most {MAX_ITEMS:,} whole numbers that are written out, or the size of a list"
+
+
+def _plain_numbers(arguments: Sequence[Token]) -> list[int] | None:
+    """Return two or three whole numbers, if the arguments are nothing else."""
+    text = " ".join(token.text for token in arguments)
+    if not re.fullmatch(r"(?:- )?\d{1,15} , (?:- )?\d{1,15}(?: , (?:- )?\d{1,15})?", text, re.ASCII):
+        return None
+    return [int(number.replace(" ", "")) for number in text.split(" , ")]
+
+
+def _is_small_number(token: Token) -> bool:
+    return token.kind == "number" and token.text.isdecimal() and int(token.text[:9]) <= MAX_ITEMS
+
+
+def _is_size(token: Token, following: Token | None) -> bool:
+    return token.name in _SIZES and following is not None and following.text == "("
+
+
+def check_reduce(arguments: Sequence[Token]) -> str:
+    """Accept a reduction that uses what it has so far once; what only compares it does not count."""
+    if not arguments or arguments[0].kind not in ("word", "quoted"):
+        return "reduce begins with a name, as in reduce(total = 0, x IN list | total + x)"
+    name = arguments[0].unquoted
+    uses = [
+        index
+        for index, token in enumerate(arguments[1:], start=1)
+        if token.kind in ("word", "quoted") and token.unquoted == name and not _is_compared(arguments, index)
+    ]
+    return "" if len(uses) <= 1 else "This reduce may make a value of any size: it uses what it has so far more than once"
+
+
+def _is_compared(tokens: Sequence[Token], index: int) -> bool:
+    around = [tokens[at] for at in (index - 1, index + 1) if 0 <= at < len(tokens)]
+    if any((keyword(token) or token.text) in _COMPARED for token in around):
+        return True
+    return index > 1 and tokens[index - 1].text == "(" and tokens[index - 2].name in _SIZES
+
+
+def check_work(tokens: Sequence[Token]) -> None:
+    """Refuse lists that are walked over inside of others, and patterns of characters that may take for ever.
+
+    Raises:
+        KnowledgeGuardError: It holds one.
+    """
+    _check_loops(tokens)
+    for index, token in enumerate(tokens):
+        if token.text == "=~":
+            _check_match(token, tokens[index + 1 : index + 3])
+
+
+def _check_loops(tokens: Sequence[Token]) -> None:
+    """Refuse a loop over a list inside of another, unless what the inner or the outer one walks over is small by its nature."""
+    open_brackets: list[tuple[bool, bool]] = []
+    for index, token in enumerate(tokens):
+        if token.kind != "mark":
+            continue
+        if token.text in CLOSING:
+            loops = _opens_loop(tokens, index)
+            wide = loops and not _is_small_list(tokens, index)
+            if wide and any(is_wide for _, is_wide in open_brackets):
+                raise refusal("A list is walked over inside of another; nothing stops that. Use UNWIND", token)
+            if loops and sum(is_loop for is_loop, _ in open_brackets) > 1:
+                raise refusal("Lists are walked over three deep; nothing stops that. Use UNWIND", token)
+            open_brackets.append((loops, wide))
+        elif token.text in CLOSING.values() and open_brackets:
+            open_brackets.pop()
+
+
+def _opens_loop(tokens: Sequence[Token], index: int) -> bool:
+    if tokens[index].text == "[":
+        return _text(tokens, index + 2) == "IN"
+    return tokens[index].text == "(" and index > 0 and keyword(tokens[index - 1]) in _LOOPS
+
+
+def _is_small_list(tokens: Sequence[Token], index: int) -> bool:
+    """Tell whether the loop that opens here walks over the labels of a node, a path, or a list that is written out."""
+    for at in range(index + 1, min(index + 12, len(tokens) - 1)):
+        if _text(tokens, at) == "IN":
+            return (tokens[at + 1].name or tokens[at + 1].text) in _SMALL
+    return False
+
+
+def _text(tokens: Sequence[Token], index: int) -> str:
+    if index >= len(tokens):
+        return ""
+    return keyword(tokens[index]) or tokens[index].text
+
+
+def _check_match(operator: Token, following: Sequence[Token]) -> None:
+    """Refuse a regular expression that is not written out, or that backtracks without an end."""
+    if not following or following[0].kind != "string" or (len(following) > 1 and following[1].text in ("+", "||", "[")):
+        raise refusal(
+            "A regular expression has to be written out as one string; CONTAINS and STARTS WITH take any value", operator
+        )
+    if reason := _pattern_fault(following[0].text[1:-1]):
+        raise refusal(reason, following[0])
+
+
+def _pattern_fault(written: str) -> str:
+    if len(written) > MAX_PATTERN_CHARS:
+        return f"A regular expression has at most {MAX_PATTERN_CHARS} characters"
+    pattern = re.sub(r"\\(.)", lambda found: "\\" if found[1] == "\\" else "x", written, flags=re.DOTALL)
+    if re.search(r"\\[1-9kQ]", pattern):
+        return "A regular expression may not refer back to a part of itself, nor quote by \\Q"
+    pattern = re.sub(r"\[(?:\\.|[^\]\\])*\]", "x", re.sub(r"\\.", "x", pattern, flags=re.DOTALL), flags=re.DOTALL)
+    if len(re.findall(r"[*+]|\{\d*,\}", pattern)) > MAX_UNBOUNDED:
+        return f"A regular expression repeats at most {MAX_UNBOUNDED} times without a bound"
+    while group := re.search(r"\(([^()]*)\)([*+{]?)", pattern):
+        if group[2] and re.search(r"[*+{|?]", group[1].removeprefix("?:")):
+            return "A regular expression may not repeat a group that itself repeats or chooses"
+        inside = "x*" if re.search(r"[*+{|]", group[1]) else "x"
+        pattern = f"{pattern[: group.start()]}{inside}{group[2]}{pattern[group.end() :]}"
+    return ""
