@@ -1,4 +1,4 @@
-"""store_from_uri: the store that a line of configuration names. What is in a URI is never repeated in an error but its scheme."""
+"""store_from_uri: the store that a line of configuration names. An error repeats nothing of a URI but its scheme."""
 
 from __future__ import annotations
 
@@ -76,9 +76,7 @@ def _file(uri: str, **options: Any) -> DocumentStore:
         raise AKConfigError("A file:// URI names a folder of this machine: file:///srv/kb has three slashes.")
     path = unquote(parts.path, errors="surrogateescape")
     if not path.startswith("/") or "\0" in path:
-        raise AKConfigError(
-            "A file:// URI has an absolute path, such as file:///srv/kb; a relative one is written without a scheme."
-        )
+        raise AKConfigError("A file:// URI has an absolute path: file:///srv/kb. A relative one has no scheme.")
     return _local(path, **options)
 
 
