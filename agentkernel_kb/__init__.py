@@ -41,7 +41,9 @@ if TYPE_CHECKING:
         describe,
     )
     from agentkernel_kb.router.events import ToolEvent
+    from agentkernel_kb.router.health import BackendHealth
     from agentkernel_kb.router.limits import Limits
+    from agentkernel_kb.router.resilience import Resilience
     from agentkernel_kb.router.semantic_map import SemanticMap
     from agentkernel_kb.store.base import DocumentStat, DocumentStore
 
@@ -77,7 +79,9 @@ _HOMES = {
         "describe",
     ),
     "router.events": ("ToolEvent",),
+    "router.health": ("BackendHealth",),
     "router.limits": ("Limits",),
+    "router.resilience": ("Resilience",),
     "router.semantic_map": ("SemanticMap",),
     "store.base": ("DocumentStat", "DocumentStore"),
 }
@@ -85,6 +89,7 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AKConfigError",
+    "BackendHealth",
     "DocumentChangedError",
     "DocumentKnowledgeBase",
     "DocumentStat",
@@ -110,6 +115,7 @@ __all__ = [
     "Limits",
     "Record",
     "RecordPage",
+    "Resilience",
     "SemanticMap",
     "ToolDescription",
     "ToolEvent",

@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import cast
 
 from agentkernel_kb.errors import AKConfigError, KnowledgeIdentityError
 
@@ -33,6 +34,7 @@ class Identity:
         _check(self.principal, "principal")
         if self.tenant is not None:
             _check(self.tenant, "tenant")
+        object.__setattr__(self, "roles", _listed(self.roles))
         for role in self.roles:
             _check(role, "role")
 
@@ -69,14 +71,18 @@ def acting_as(principal: str, *, tenant: str | None = None, roles: Iterable[str]
     Raises:
         AKConfigError: A name is empty, too long, or holds control characters.
     """
-    if isinstance(roles, str):
-        raise AKConfigError("roles is a list of names, not one text.")
-    identity = Identity(principal, tenant, tuple(roles))
+    identity = Identity(principal, tenant, _listed(roles))
     token = _CURRENT.set(identity)
     try:
         yield identity
     finally:
         _CURRENT.reset(token)
+
+
+def _listed(roles: object) -> tuple[str, ...]:
+    if isinstance(roles, str) or not isinstance(roles, Iterable):
+        raise AKConfigError(f"An identity's roles are a list of names, not {type(roles).__name__}.")
+    return tuple(cast("Iterable[str]", roles))
 
 
 def _check(name: object, what: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from inspect import iscoroutinefunction as is_coroutine_function
 from types import TracebackType
@@ -11,14 +12,17 @@ from typing import Any, Self, cast
 
 from agentkernel_kb.base import KnowledgeBase, worker_pool
 from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.identity import Identity, acting_as
 from agentkernel_kb.model import KnowledgeCapabilities, ToolDescription
 from agentkernel_kb.render import one_line
-from agentkernel_kb.router import instructions
+from agentkernel_kb.router import health, instructions
 from agentkernel_kb.router.call import Caller
 from agentkernel_kb.router.events import ToolEvent
+from agentkernel_kb.router.health import BackendHealth
 from agentkernel_kb.router.limits import Limits
 from agentkernel_kb.router.overview import Overview
 from agentkernel_kb.router.plan import Planner, Registered, register
+from agentkernel_kb.router.resilience import Resilience, Shield, checked_resilience
 from agentkernel_kb.router.semantic_map import SemanticMap
 from agentkernel_kb.router.tools import Serve, ServeAsync, emitted, make_tool
 
@@ -39,6 +43,7 @@ class KnowledgeBuilder:
         backends: The knowledge bases, each under a name of its own.
         semantic_map: Placeholders such as `<CLIENTS>` and what they stand for in this environment.
         limits: Bounds of every call: rows, characters, seconds.
+        resilience: What to do about a backend that cannot be reached.
         on_event: Called with a `ToolEvent` after each call, in the thread or on the event loop of that call: keep it quick.
             What it raises is logged and goes no further.
 
@@ -53,6 +58,7 @@ class KnowledgeBuilder:
         semantic_map: Mapping[str, str] | None = None,
         *,
         limits: Limits | None = None,
+        resilience: Resilience | None = None,
         on_event: Callable[[ToolEvent], object] | None = None,
     ) -> None:
         self._registered = _registered(backends)
@@ -60,7 +66,8 @@ class KnowledgeBuilder:
         self._limits = _checked_limits(limits)
         if on_event is not None and (not callable(on_event) or is_coroutine_function(on_event)):
             raise AKConfigError("on_event must be a plain callable that takes a ToolEvent: nobody awaits a coroutine there.")
-        self._caller = Caller(Planner(self._registered, self._map, self._limits), self._limits, on_event)
+        self._shield = Shield(checked_resilience(resilience), self._registered.values(), self._limits)
+        self._caller = Caller(Planner(self._registered, self._map, self._limits), self._limits, self._shield, on_event)
         self._overview = Overview(list(self._registered.values()), self._caller)
 
     @property
@@ -97,10 +104,42 @@ class KnowledgeBuilder:
         tools = [spec.name for spec, _ in emitted(self._capabilities(), writable=writable)]
         return instructions.compose(list(self._registered.values()), tools, list(self._map), max_tokens, self._limits.seconds)
 
+    def acting_as(
+        self, principal: str, *, tenant: str | None = None, roles: Iterable[str] = ()
+    ) -> AbstractContextManager[Identity]:
+        """Bind an identity to every call made inside the block, in this task or thread: `with builder.acting_as("alice"): …`.
+
+        For the application, around a request; no tool can do it. See `agentkernel_kb.identity`.
+
+        Args:
+            principal: The user that calls act for, as the stores know them.
+            tenant: Whose data they may see, where one store serves several.
+            roles: What they may be, as the stores name it.
+
+        Raises:
+            AKConfigError: A name is empty, too long, or holds control characters.
+        """
+        return acting_as(principal, tenant=tenant, roles=roles)
+
+    def health(self, timeout: float = 5.0) -> dict[str, BackendHealth]:
+        """Ask every backend at once whether it can be used, and return what each answered, by name.
+
+        One that answers a ping is no longer left alone by the calls; a ping that fails does not count as a call that does.
+
+        Args:
+            timeout: Seconds within which to answer, however many backends hang.
+        """
+        return health.check(self._registered.values(), self._shield, timeout, closed=self._caller.closed)
+
+    async def ahealth(self, timeout: float = 5.0) -> dict[str, BackendHealth]:
+        """`health` without blocking the event loop."""
+        return await health.acheck(self._registered.values(), self._shield, timeout, closed=self._caller.closed)
+
     def close(self) -> None:
         """Close every backend. May be called twice; a backend that fails to close is logged and the others are closed."""
         if not self._caller.closed:
             self._caller.closed = True
+            self._shield.forget()
             for each in self._registered.values():
                 try:
                     each.backend.close()
@@ -112,6 +151,7 @@ class KnowledgeBuilder:
         """Close every backend without blocking the event loop."""
         if not self._caller.closed:
             self._caller.closed = True
+            self._shield.forget()
             for each in self._registered.values():
                 try:
                     await each.backend.aclose()

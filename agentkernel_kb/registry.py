@@ -5,7 +5,6 @@ Nothing is imported or scanned before it is asked for.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.metadata
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from typing import cast
 
 from agentkernel_kb.base import KnowledgeBase
 from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError
+from agentkernel_kb.near import nearest
 
 ENTRY_POINT_GROUP = "agentkernel_kb.backends"
 """The group in which another distribution names its backends: `notes = "kb_notes_plugin:NotesBackend"`."""
@@ -39,6 +39,7 @@ BUILT_IN = {
     "chroma": BuiltInBackend("agentkernel_kb.chroma", "ChromaManager", "chroma"),
     "ladybug": BuiltInBackend("agentkernel_kb.ladybug", "LadybugManager", "ladybug"),
     "sql": BuiltInBackend("agentkernel_kb.sql", "SQLManager", "sql"),
+    "starburst": BuiltInBackend("agentkernel_kb.starburst", "StarburstManager", "starburst"),
 }
 
 
@@ -100,6 +101,6 @@ def _ambiguous(name: str, points: Sequence[EntryPoint]) -> str:
 
 def _unknown(name: str) -> str:
     known = backend_names()
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    near = nearest(name, known)
+    hint = f" Did you mean {near!r}?" if near else ""
     return f"Unknown backend {name!r}. Available: {known}.{hint}"

@@ -1,7 +1,8 @@
 """One guarded call, end to end, used by every tool that asks one backend, in its plain and its async form.
 
     1 find the backend · 2 check what it declares · 3 resolve the semantic map          Planner.plan
-    4 prove that a statement reads · 5 run it within the deadline                       run, arun: the only step with two forms
+    4 look whether it acts for somebody, and whether the backend is left alone          _plan, Shield.enter
+    5 prove that a statement reads, run it within the deadline, again where that helps  run, arun: the only step with two forms
     6 bound rows and characters · 7 render                                              records_answer, written_answer
     8 observe: one event                                                                _observed
 
@@ -24,12 +25,14 @@ from agentkernel_kb.errors import (
     KnowledgeStateError,
     KnowledgeTimeoutError,
 )
+from agentkernel_kb.identity import required_identity
 from agentkernel_kb.model import Operation, Record, RecordPage
 from agentkernel_kb.router.answer import Answer, records_answer, written_answer
 from agentkernel_kb.router.events import ToolEvent, emit
 from agentkernel_kb.router.failures import Refusal, from_exception, not_implemented, undeclared
 from agentkernel_kb.router.limits import Limits
 from agentkernel_kb.router.plan import Plan, Planner, Request
+from agentkernel_kb.router.resilience import Shield
 
 if TYPE_CHECKING:
     import asyncio
@@ -46,12 +49,16 @@ class Caller:
     Args:
         planner: Finds the backend and resolves the arguments.
         limits: Bounds of every call.
+        shield: Knows which backends are not there, and what to do then.
         on_event: Told of each call once it is over.
     """
 
-    def __init__(self, planner: Planner, limits: Limits, on_event: Callable[[ToolEvent], object] | None) -> None:
+    def __init__(
+        self, planner: Planner, limits: Limits, shield: Shield, on_event: Callable[[ToolEvent], object] | None
+    ) -> None:
         self._planner = planner
         self.limits = limits
+        self.shield = shield
         self._on_event = on_event
         self.closed = False
 
@@ -66,7 +73,7 @@ class Caller:
         plan: Plan | None = None
         try:
             plan = self._plan(request)
-            answer = run(plan, self._serve)
+            answer = self._asked(plan)
         except BaseException as error:
             answer = self._failed(error, plan, offers_write)
             if must_go_on(error):
@@ -80,7 +87,7 @@ class Caller:
         plan: Plan | None = None
         try:
             plan = self._plan(request)
-            answer = await arun(plan, self._serve, self._answer, self.limits.rows)
+            answer = await self._aasked(plan)
         except BaseException as error:
             answer = self._failed(error, plan, offers_write)
             if must_go_on(error):
@@ -91,7 +98,52 @@ class Caller:
     def _plan(self, request: Request) -> Plan:
         if self.closed:
             raise Refusal("closed", _CLOSED_SENTENCE)
-        return self._planner.plan(request)
+        plan = self._planner.plan(request)
+        if plan.target.backend.requires_identity:
+            required_identity(plan.target.name)
+        return plan
+
+    def _asked(self, plan: Plan) -> Answer:
+        """Ask the backend, if it is not left alone, and again where that is safe and may help."""
+        plan.ticket = self.shield.enter(plan.target.name)
+        try:
+            try:
+                plan.attempts = 1
+                answer = run(plan, self._serve)
+            except Exception as error:
+                if not self.shield.may_repeat(plan, error):
+                    raise
+                answer = self.shield.repeated(plan, error, self._again)
+        except BaseException as error:
+            self.shield.failed(plan.target, plan.ticket, error)
+            raise
+        self.shield.answered(plan, answer)
+        return answer
+
+    async def _aasked(self, plan: Plan) -> Answer:
+        """`_asked` without blocking the event loop."""
+        plan.ticket = self.shield.enter(plan.target.name)
+        try:
+            try:
+                plan.attempts = 1
+                answer = await arun(plan, self._serve, self._answer, self.limits.rows)
+            except Exception as error:
+                if not self.shield.may_repeat(plan, error):
+                    raise
+                answer = await self.shield.arepeated(plan, error, self._aagain)
+        except BaseException as error:
+            self.shield.failed(plan.target, plan.ticket, error)
+            raise
+        self.shield.answered(plan, answer)
+        return answer
+
+    def _again(self, plan: Plan) -> Answer:
+        plan.attempts += 1
+        return run(plan, self._serve)
+
+    async def _aagain(self, plan: Plan) -> Answer:
+        plan.attempts += 1
+        return await arun(plan, self._serve, self._answer, self.limits.rows)
 
     def _serve(self, plan: Plan) -> Answer:
         """Run the operation and compose the answer, where what both take counts towards the deadline."""
@@ -106,6 +158,8 @@ class Caller:
         if must_go_on(error):
             return Answer("", "cancelled")
         refusal = error if isinstance(error, Refusal) else self._refusal(error, plan)
+        if plan and (stale := self.shield.stale(plan, error)):
+            return stale
         sentence = refusal.sentence
         if offers_write and plan and isinstance(error, KnowledgeGuardError) and (writable := self._planner.names_taking(plan)):
             sentence += f" To write, use write_kb with: {writable}."
@@ -125,13 +179,13 @@ class Caller:
 
     def _observed(self, request: Request, plan: Plan | None, answer: Answer, started: float) -> str:
         name, operation = (plan.target.name, plan.operation) if plan else (self._planner.known_name(request.backend), "")
-        self.observe(request.tool, name, operation, answer, started)
+        self.observe(request.tool, name, operation, answer, started, plan.attempts if plan else 0)
         return answer.text
 
-    def observe(self, tool: str, backend: str, operation: str, answer: Answer, started: float) -> None:
+    def observe(self, tool: str, backend: str, operation: str, answer: Answer, started: float, attempts: int) -> None:
         """Tell of a call that is over."""
         milliseconds = (time.perf_counter() - started) * 1_000
-        event = ToolEvent(tool, backend, operation, answer.outcome, answer.rows, len(answer.text), milliseconds)
+        event = ToolEvent(tool, backend, operation, answer.outcome, answer.rows, len(answer.text), milliseconds, attempts)
         emit(event, self._on_event)
 
 

@@ -11,11 +11,13 @@ Outcome = Literal[
     "ok",
     "empty",
     "partial",
+    "stale",
     "bad_argument",
     "unknown_backend",
     "undeclared",
     "unknown_token",
     "refused",
+    "identity",
     "timeout",
     "unavailable",
     "rejected",
@@ -25,10 +27,12 @@ Outcome = Literal[
 ]
 """How a call ended.
 
-`ok`: everything asked for. `empty`: nothing found. `partial`: something was left out, and the answer says what. The others
-are failures, each with a sentence of its own: an argument that cannot be understood, a name that is not registered, an
-operation that is not declared, a placeholder that is not known, a statement that is not a read, no answer in time, a backend
-that cannot be reached, a statement that the store rejected, any other failure of the backend, and a router that is closed.
+`ok`: everything asked for. `empty`: nothing found. `partial`: something was left out, and the answer says what. `stale`: the
+backend cannot be reached or did not answer in time, and the answer is an older one, which says so. The others are failures,
+each with a sentence of its own: an argument that cannot be understood, a name that is not registered, an operation that is not
+declared, a placeholder that is not known, a statement that is not a read, a call that acts for nobody or for somebody that
+the store does not take, no answer in time, a backend that cannot be reached (`attempts` is 0 where it was not asked, because it
+could not be lately), a statement that the store rejected, any other failure of the backend, and a router that is closed.
 `cancelled`: the caller gave up, so that there is no answer.
 """
 
@@ -37,7 +41,7 @@ _LOG = logging.getLogger("agentkernel_kb.router")
 
 @dataclass(frozen=True, slots=True)
 class ToolEvent:
-    """One tool call, without anything confidential: no text, no parameters.
+    """One tool call, without anything confidential: no text, no parameters, nobody's name.
 
     Attributes:
         tool: Name of the tool.
@@ -47,6 +51,8 @@ class ToolEvent:
         rows: Records in the answer.
         characters: Length of the answer.
         milliseconds: Time from the call to the answer.
+        attempts: How often the backend was asked: 0 for a call that did not get that far, more than 1 for a read that was
+            repeated because nobody answered.
     """
 
     tool: str
@@ -56,6 +62,7 @@ class ToolEvent:
     rows: int
     characters: int
     milliseconds: float
+    attempts: int = 0
 
 
 def emit(event: ToolEvent, listener: Callable[[ToolEvent], object] | None) -> None:

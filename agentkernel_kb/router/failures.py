@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 from agentkernel_kb.errors import (
     KnowledgeConnectionError,
     KnowledgeError,
     KnowledgeGuardError,
+    KnowledgeIdentityError,
     KnowledgePathError,
     KnowledgeQueryError,
     KnowledgeTimeoutError,
 )
+from agentkernel_kb.identity import current_identity
 from agentkernel_kb.model import KnowledgeCapabilities, Operation
+from agentkernel_kb.near import nearest
 from agentkernel_kb.render import one_line
+from agentkernel_kb.router.breaker import Kind, Outage
 from agentkernel_kb.router.events import Outcome
 from agentkernel_kb.router.redaction import redact
 from agentkernel_kb.router.semantic_map import UnknownTokenError
@@ -24,6 +30,14 @@ _TOOL_FOR = {
     "fetch": "fetch_kb for known ids",
     "browse": "browse_kb for what there is",
     "write": "write_kb to store",
+}
+_NEARLY_A_MINUTE = timedelta(seconds=59, microseconds=999_999)
+_WHY_NOT_THERE: dict[Kind, str] = {
+    "unreachable": "can't be reached",
+    "timeout": "does not answer",
+    "unauthorized": "does not let this application in",
+    "missing": "does not have what this application was told to open",
+    "untrusted": "can't be trusted: its certificate does not hold",
 }
 
 
@@ -43,11 +57,9 @@ class Refusal(Exception):  # noqa: N818 - it is an answer on its way out, not an
 
 def unknown_backend(name: str, known: Iterable[str]) -> Refusal:
     """No backend of that name is registered."""
-    from difflib import get_close_matches  # Only a failure needs it.
-
     names = list(known)
-    near = get_close_matches(name.casefold(), [other.casefold() for other in names], n=1, cutoff=0.6)
-    hint = next((f" Did you mean '{other}'?" for other in names if near and other.casefold() == near[0]), "")
+    near = nearest(name, names)
+    hint = f" Did you mean '{near}'?" if near else ""
     return Refusal("unknown_backend", f"Unknown backend '{name}'. Available: {names}.{hint}")
 
 
@@ -78,6 +90,23 @@ def timed_out(name: str, operation: str, seconds: float) -> Refusal:
     return Refusal("timeout", f"Backend '{name}' did not answer within {seconds:g} s. {then}")
 
 
+def why_not_there(kind: Kind) -> str:
+    """Say in what way a backend is not there, as the rest of a sentence that begins with it."""
+    return _WHY_NOT_THERE[kind]
+
+
+def left_alone(name: str, outage: Outage, working: list[str]) -> str:
+    """Say that a backend could not be reached lately and is not asked now."""
+    failures = f"{outage.failures} failure{'' if outage.failures == 1 else 's'} since {_clock(outage.since)} UTC"
+    # In full minutes, so rounded up: by then a call is let through.
+    until = f"next try {_clock(outage.next_try + _NEARLY_A_MINUTE)}" if outage.next_try else "a call is trying it now"
+    return f"Backend '{name}' {why_not_there(outage.kind)} ({failures}, {until}). Working: {working}."
+
+
+def _clock(at: datetime) -> str:
+    return f"{at:%H:%M}" if at.date() == datetime.now(at.tzinfo).date() else f"{at:%Y-%m-%d %H:%M}"
+
+
 def broken_contract(name: str, operation: str, what: str) -> Refusal:
     """The backend answered with something that is no list of records."""
     return Refusal("error", f"Backend '{name}' failed: its {operation} answered with {what} in place of a list of records.")
@@ -96,13 +125,17 @@ def from_exception(error: BaseException, name: str, operation: str, seconds: flo
         return Refusal("refused", f"Refused: read_kb only reads. {message.rstrip('.')}.")
     if isinstance(error, KnowledgePathError):
         return Refusal("refused", f"Refused: {message}")
+    if isinstance(error, KnowledgeIdentityError):
+        return Refusal("identity", f"Refused: {message}")
     if isinstance(error, KnowledgeTimeoutError | TimeoutError):
         return timed_out(name, operation, seconds)
     if isinstance(error, KnowledgeQueryError):
         return Refusal("rejected", f"Backend '{name}' rejected the {_written(operation)}: {message}")
     if isinstance(error, KnowledgeConnectionError | ConnectionError):
         detail = f" {message}" if isinstance(error, KnowledgeError) and message else ""
-        return Refusal("unavailable", f"Backend '{name}' can't be reached.{detail} Try again later, or use another backend.")
+        state: Kind = error.state if isinstance(error, KnowledgeConnectionError) else "unreachable"
+        then = "Try again later, or use another backend." if state == "unreachable" else "Use another backend."
+        return Refusal("unavailable", f"Backend '{name}' {why_not_there(state)}.{detail} {then}")
     if isinstance(error, KnowledgeError):
         return Refusal("error", f"Backend '{name}' failed on {operation}: {message}")
     return Refusal(
@@ -113,14 +146,23 @@ def from_exception(error: BaseException, name: str, operation: str, seconds: flo
 
 
 def message_of(error: BaseException) -> str:
-    """Return the message of one of this library's errors on one line, bounded and without credentials; of others nothing."""
+    """Return the message of one of this library's errors on one line, bounded, without credentials and the acting user's name.
+
+    Of any other error nothing.
+    """
     if not isinstance(error, KnowledgeError):
         return ""
     try:
-        text = redact(one_line(str(error)[: 20 * _MAX_MESSAGE])).strip()
+        text = _unnamed(redact(one_line(str(error)[: 20 * _MAX_MESSAGE])).strip())
     except Exception:  # noqa: BLE001 - an error that has no text is told by what it is
         return type(error).__name__
     return text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}…"
+
+
+def _unnamed(text: str) -> str:
+    """Take the name of the user that a call acts for out of a store's message: it is not for the model."""
+    identity = current_identity()
+    return text if identity is None else re.sub(rf"(?<!\w){re.escape(identity.principal)}(?!\w)", "***", text)
 
 
 def _written(operation: str) -> str:

@@ -17,6 +17,9 @@ CHARACTERS_PER_TOKEN = 4
 """How many characters a token is reckoned at: about right for English text in today's tokenizers, whichever is used."""
 
 _DESCRIPTION_LENGTHS = (400, 160, 60, 0)
+_DESCRIPTION_SECONDS = 5.0
+"""How long an application that starts waits for descriptions, however long a call of a tool may take."""
+
 _TOKEN_COUNTS = (50, 10, 0)
 
 _INTRODUCTION = "You answer from the knowledge bases below, through tools."
@@ -43,7 +46,7 @@ def compose(
         tools: Names of the tools that the agent gets.
         tokens: Placeholders of the semantic map.
         max_tokens: Budget, reckoned at four characters a token.
-        seconds: How long to wait for descriptions; a backend that has none by then is named without.
+        seconds: How long to wait for descriptions, at most 5 seconds; a backend that has none by then is named without.
     """
     names = set(tools)
     descriptions = _descriptions(registered, seconds)
@@ -58,7 +61,7 @@ def compose(
 
 def _descriptions(registered: Sequence[Registered], seconds: float) -> list[str]:
     asked = [ask(each.backend, described) for each in registered]
-    wait(asked, timeout=seconds)
+    wait(asked, timeout=min(seconds, _DESCRIPTION_SECONDS))
     return [future.result() if future.done() and not future.exception() else "" for future in asked]
 
 

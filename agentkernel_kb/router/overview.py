@@ -6,14 +6,16 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from agentkernel_kb.base import KnowledgeBase, worker_pool
-from agentkernel_kb.errors import KnowledgeError, KnowledgeTimeoutError
+from agentkernel_kb.errors import KnowledgeError, KnowledgeIdentityError, KnowledgeTimeoutError
+from agentkernel_kb.identity import current_identity, required_identity
 from agentkernel_kb.render import encode, one_line, to_text
 from agentkernel_kb.router.answer import Answer
-from agentkernel_kb.router.call import Caller, abandon, closed_answer, log_failure, must_go_on
-from agentkernel_kb.router.failures import from_exception
+from agentkernel_kb.router.breaker import Ticket
+from agentkernel_kb.router.call import Caller, abandon, closed_answer, log_failure
+from agentkernel_kb.router.failures import Refusal, from_exception
 from agentkernel_kb.router.limits import Limits
 from agentkernel_kb.router.plan import Registered, Request
 
@@ -24,6 +26,13 @@ _SHRINKING = ((200, 2_000), (60, 400), (20, 160), (6, 60))
 _MOST_DIAGNOSTICS = 5
 
 Asked = Mapping[str, "Future[Any]"]
+
+
+class _Round(NamedTuple):
+    """One question to every backend: what each was asked, and how the question went through to it."""
+
+    asked: dict[str, Future[Any]]
+    tickets: dict[str, Ticket]
 
 
 class Overview:
@@ -43,9 +52,9 @@ class Overview:
         started = time.perf_counter()
         if (refused := self._refused(request)) is not None:
             return self._observed(request.tool, refused, started)
-        asked = self._ask(request.tool)
-        wait(asked.values(), timeout=self._caller.limits.seconds)
-        return self._observed(request.tool, self._answer(request.tool, asked), started)
+        asking = self._ask(request.tool)
+        wait(asking.asked.values(), timeout=self._caller.limits.seconds)
+        return self._observed(request.tool, self._answer(request.tool, asking), started)
 
     async def acall(self, request: Request) -> str:
         """Ask every backend at once without blocking the event loop."""
@@ -54,34 +63,62 @@ class Overview:
         started = time.perf_counter()
         if (refused := self._refused(request)) is not None:
             return self._observed(request.tool, refused, started)
-        asked = self._ask(request.tool)
-        waiting = [asyncio.wrap_future(future) for future in asked.values()]
+        asking = self._ask(request.tool)
+        waiting = [asyncio.wrap_future(future) for future in asking.asked.values()]
         try:
             if waiting:
                 await asyncio.wait(waiting, timeout=self._caller.limits.seconds)
         except asyncio.CancelledError:
+            for name, ticket in asking.tickets.items():
+                self._caller.shield.breakers[name].left(ticket)
             self._observed(request.tool, Answer("", "cancelled"), started)
             raise
         finally:
             for future in waiting:
                 abandon(future)
-        return self._observed(request.tool, self._answer(request.tool, asked), started)
+        return self._observed(request.tool, self._answer(request.tool, asking), started)
 
     def _refused(self, request: Request) -> Answer | None:
         if request.fault:
             return Answer(request.fault[: self._caller.limits.characters], "bad_argument")
         return closed_answer() if self._caller.closed else None
 
-    def _ask(self, tool: str) -> dict[str, Future[Any]]:
-        question = _schema if tool == "get_schemas" else _description_of
-        return {each.name: ask(each.backend, question) for each in self._registered}
+    def _ask(self, tool: str) -> _Round:
+        if tool != "get_schemas":
+            return _Round({each.name: ask(each.backend, _description_of) for each in self._registered}, {})
+        asking = _Round({}, {})
+        for each in self._registered:
+            asking.asked[each.name] = self._ask_for_schema(each, asking.tickets)
+        return asking
 
-    def _answer(self, tool: str, asked: Asked) -> Answer:
+    def _ask_for_schema(self, each: Registered, tickets: dict[str, Ticket]) -> Future[Any]:
+        """Ask for a schema; where it comes out of the store, under the rules of any other call to it."""
+        if each.capabilities.derives_schema:
+            try:
+                if each.backend.requires_identity:
+                    required_identity(each.name)
+                tickets[each.name] = self._caller.shield.enter(each.name)
+            except (KnowledgeIdentityError, Refusal) as error:
+                return failed(error)
+        return ask(each.backend, _schema)
+
+    def _answer(self, tool: str, asking: _Round) -> Answer:
+        for each in self._registered:
+            if each.name in asking.tickets:
+                self._tell(each, asking.tickets[each.name], asking.asked[each.name])
         compose = schemas_answer if tool == "get_schemas" else descriptions_answer
-        return compose(asked, self._caller.limits)
+        return compose(asking.asked, self._caller.limits)
+
+    def _tell(self, each: Registered, ticket: Ticket, future: Future[Any]) -> None:
+        """Tell the breaker how a backend failed to be there; a schema that came may have been at hand, and tells nothing."""
+        error = _error_of(future)
+        if error is None:
+            self._caller.shield.breakers[each.name].left(ticket)
+        else:
+            self._caller.shield.failed(each, ticket, error)
 
     def _observed(self, tool: str, answer: Answer, started: float) -> str:
-        self._caller.observe(tool, "", "schema" if tool == "get_schemas" else "describe", answer, started)
+        self._caller.observe(tool, "", "schema" if tool == "get_schemas" else "describe", answer, started, 0)
         return answer.text
 
 
@@ -90,9 +127,21 @@ def ask(backend: KnowledgeBase, question: Callable[[KnowledgeBase], T]) -> Futur
     try:
         return worker_pool(backend).submit(question, backend)
     except KnowledgeError as error:
-        failed: Future[T] = Future()
-        failed.set_exception(error)
-        return failed
+        return failed(error)
+
+
+def failed(error: Exception) -> Future[Any]:
+    """Return a future of what can't be asked for."""
+    future: Future[Any] = Future()
+    future.set_exception(error)
+    return future
+
+
+def _error_of(future: Future[Any]) -> BaseException | None:
+    """Return why there is no answer, `None` where there is one."""
+    if not future.done() or future.cancelled():
+        return KnowledgeTimeoutError("no answer in time")
+    return future.exception()
 
 
 def _schema(backend: KnowledgeBase) -> object:
@@ -100,8 +149,9 @@ def _schema(backend: KnowledgeBase) -> object:
 
 
 def _description_of(backend: KnowledgeBase) -> tuple[str, list[str]]:
-    diagnostics = [one_line(to_text(diagnostic)) for diagnostic in backend.get_diagnostics()]
-    return described(backend), diagnostics
+    unknown_caller = backend.requires_identity and current_identity() is None
+    found = () if unknown_caller else backend.get_diagnostics()  # A description is the deployment's; faults are the content's.
+    return described(backend), [one_line(to_text(diagnostic)) for diagnostic in found]
 
 
 def described(backend: KnowledgeBase) -> str:
@@ -137,16 +187,14 @@ def descriptions_answer(asked: Asked, limits: Limits) -> Answer:
 
 def _result(name: str, future: Future[Any], operation: str, limits: Limits) -> tuple[Any, bool]:
     """Return what a finished backend answered, or the sentence on why it did not, and whether it is that."""
-    try:
-        if not future.done():
-            future.cancel()
-            raise KnowledgeTimeoutError("no answer in time")
+    error = _error_of(future)
+    if error is None:
         return future.result(), False
-    except BaseException as error:
-        if must_go_on(error):
-            raise
-        log_failure(error, name, operation)
-        return from_exception(error, name, operation, limits.seconds).sentence, True
+    future.cancel()
+    if isinstance(error, Refusal):
+        return error.sentence, True
+    log_failure(error, name, operation)
+    return from_exception(error, name, operation, limits.seconds).sentence, True
 
 
 def _description(name: str, result: Any, failed: bool) -> str:

@@ -12,6 +12,7 @@ from agentkernel_kb.base import KnowledgeBase, overrides
 from agentkernel_kb.model import KnowledgeCapabilities, Operation
 from agentkernel_kb.render import one_line
 from agentkernel_kb.router import arguments as understood
+from agentkernel_kb.router.breaker import Ticket
 from agentkernel_kb.router.failures import Refusal, not_implemented, undeclared, unknown_backend
 from agentkernel_kb.router.limits import Limits
 from agentkernel_kb.router.semantic_map import SemanticMap
@@ -93,6 +94,8 @@ class Plan:
         bounded_by: What that comes from: `limit`, the cap on `rows`, or the `statement`.
         allow: Table functions that the semantic map brought into the statement.
         deadline: When it has to be over, by `time.monotonic()`.
+        ticket: How it went through to its backend, see `Breaker`.
+        attempts: How often it was made.
     """
 
     target: Registered
@@ -103,6 +106,8 @@ class Plan:
     bounded_by: Bound
     allow: tuple[str, ...]
     deadline: float
+    ticket: Ticket = "pass"
+    attempts: int = 0
 
     def seconds_left(self) -> float:
         """Return the time left, never negative."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.near import nearest
 from agentkernel_kb.render import one_line
 from agentkernel_kb.router.redaction import holds_credentials
 from agentkernel_kb.router.statement import code_parts
@@ -203,10 +204,8 @@ def _called_functions(value: str) -> tuple[str, ...]:
 
 
 def _unknown_sentence(token: str, known: list[str]) -> str:
-    from difflib import get_close_matches  # Only a failure needs it.
-
-    nearest = [token.upper()] if token.upper() in known else get_close_matches(token, known, n=1, cutoff=0.6)
-    hint = f" Did you mean {nearest[0]}?" if nearest else ""
+    near = nearest(token, known)
+    hint = f" Did you mean {near}?" if near else ""
     shown = ", ".join(known[:_SHOWN_TOKENS]) or "none"
     more = f" and {len(known) - _SHOWN_TOKENS} more" if len(known) > _SHOWN_TOKENS else ""
     return f"Unknown placeholder {token}.{hint} Known: {shown}{more}."

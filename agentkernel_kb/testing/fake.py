@@ -11,7 +11,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Self, cast, get_args
 
 from agentkernel_kb.base import KnowledgeBase
-from agentkernel_kb.errors import AKConfigError, KnowledgeCapabilityError, KnowledgeGuardError, KnowledgeQueryError
+from agentkernel_kb.errors import (
+    AKConfigError,
+    KnowledgeCapabilityError,
+    KnowledgeGuardError,
+    KnowledgeQueryError,
+    KnowledgeStateError,
+)
+from agentkernel_kb.identity import Identity, current_identity
 from agentkernel_kb.model import KnowledgeCapabilities, Operation, Record
 
 Behaviour = Callable[..., Any] | BaseException | float | Sequence[Record]
@@ -34,9 +41,14 @@ class FakeKnowledgeBase(KnowledgeBase):
         derives_schema: Describe itself; without it `schema()` needs `add_schema()`, as for any backend.
         refused_words: Guard statements: one that holds any of these words, letter case ignored, is refused. `None`: no guard.
         description: Its description; the default contains the name.
+        version: What `ping` answers. `None`: it has no ping of its own.
+        requires_identity: Every call has to act for somebody.
 
     Attributes:
         calls: Every operation asked for, in order: `(operation, argument, keyword arguments)`, `limit` being one of the latter.
+        acted_for: Whom each of those calls acted for, in the same order.
+        down: An error that every operation, `ping` and the derived schema raise while it is set, as those of a store do that
+            is not there.
     """
 
     def __init__(
@@ -52,6 +64,8 @@ class FakeKnowledgeBase(KnowledgeBase):
         derives_schema: bool = True,
         refused_words: Collection[str] | None = None,
         description: str | None = None,
+        version: str | None = None,
+        requires_identity: bool = False,
     ) -> None:
         self._name = name
         super().__init__(
@@ -73,8 +87,15 @@ class FakeKnowledgeBase(KnowledgeBase):
         self._records: dict[str, Record] = {}
         self._lock = threading.Lock()
         self.calls: list[tuple[Operation, Any, dict[str, Any]]] = []
-        for member, left in (("check_read", refused_words is None), ("_derived_schema", not derives_schema)):
-            if left:  # The contract's own, so that `overrides` tells the truth about this instance.
+        self.acted_for: list[Identity | None] = []
+        self.down: Exception | None = None
+        self.requires_identity = requires_identity
+        self._version = version or ""
+        self._closed = False
+        inherited = {"check_read": refused_words is None, "_derived_schema": not derives_schema, "ping": version is None}
+        for member, left in inherited.items():
+            if left and getattr(type(self), member) is getattr(FakeKnowledgeBase, member):
+                # The contract's own, so that `overrides` tells the truth about this instance.
                 vars(self)[member] = getattr(KnowledgeBase, member).__get__(self)
         self._store(records)
 
@@ -90,7 +111,23 @@ class FakeKnowledgeBase(KnowledgeBase):
         """Return the description given."""
         return self._description
 
+    def ping(self, *, timeout: float | None = None) -> str:
+        """Return the version given.
+
+        Raises:
+            KnowledgeStateError: The backend is closed. Its operations still work, as nothing was released.
+        """
+        if self._closed:
+            raise KnowledgeStateError(f"'{self._name}' is closed.")
+        self._fail_if_down()
+        return self._version
+
+    def close(self) -> None:
+        """Remember it, for `ping`."""
+        self._closed = True
+
     def _derived_schema(self) -> Mapping[str, Any]:
+        self._fail_if_down()
         return {"records": len(self._records)}
 
     def on(self, operation: Operation, behaviour: Behaviour) -> Self:
@@ -144,7 +181,10 @@ class FakeKnowledgeBase(KnowledgeBase):
     def _answer(self, operation: Operation, argument: Any, kwargs: dict[str, Any], honest: Callable[[], list[Any]]) -> Any:
         if not self.capabilities.supports(operation):
             raise KnowledgeCapabilityError(self._name, operation)
-        self.calls.append((operation, argument, kwargs))
+        with self._lock:
+            self.calls.append((operation, argument, kwargs))
+            self.acted_for.append(current_identity())
+        self._fail_if_down()
         if operation == "query":
             self.check_read(argument)
         behaviour = self._behaviours.get(operation)
@@ -156,6 +196,10 @@ class FakeKnowledgeBase(KnowledgeBase):
             time.sleep(behaviour)
             return honest()
         return behaviour(argument, **kwargs) if callable(behaviour) else behaviour
+
+    def _fail_if_down(self) -> None:
+        if self.down is not None:
+            raise self.down
 
     def _ranked(self, query: str) -> list[Record]:
         asked = _words(query)

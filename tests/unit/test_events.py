@@ -68,6 +68,7 @@ def test_an_event_is_a_frozen_value():
         "rows",
         "characters",
         "milliseconds",
+        "attempts",
     ]
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import nullcontext
 from pathlib import Path
 from typing import ClassVar, cast
 
 import pytest
 
 from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.identity import acting_as
 from agentkernel_kb.render import one_line
 from agentkernel_kb.testing.contract.base import BaseTests
 from agentkernel_kb.testing.contract.identity import BrowseTests, FetchTests
@@ -60,7 +62,8 @@ class KnowledgeBaseContract(BaseTests, SearchTests, QueryTests, FetchTests, Brow
         if not isinstance(backend, KnowledgeBase):
             made = "None" if backend is None else f"a {type(backend).__name__}"
             pytest.fail(f"{type(self).__name__}.make_backend returned {made}; it has to return a KnowledgeBase.", pytrace=False)
-        yield backend
+        with acting_as(self.principal) if backend.requires_identity else nullcontext():
+            yield backend
         backend.close()
 
     @classmethod

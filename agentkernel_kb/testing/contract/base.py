@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from agentkernel_kb.base import KnowledgeBase, overrides
-from agentkernel_kb.errors import AKConfigError, KnowledgeCapabilityError
+from agentkernel_kb.errors import AKConfigError, KnowledgeCapabilityError, KnowledgeStateError
 from agentkernel_kb.model import Operation, Record
 from agentkernel_kb.render import NOTHING_FOUND, encode, one_line
 from agentkernel_kb.testing.contract.samples import Samples, run
@@ -125,6 +125,25 @@ class BaseTests(Samples):
         """A list of numbers that no model can read is shown by its length."""
         answer = backend.format_results([{"text": [0.5] * 2_000, "metadata": {"row": {"vector": [0.5] * 2_000}}}])
         assert len(answer) < 1_000
+
+    def test_ping_answers_with_one_line(self, backend: KnowledgeBase) -> None:
+        """The store's version, or nothing: a ping of its own reaches the store, the contract's reaches for nothing."""
+        version: object = backend.ping(timeout=30)
+        assert isinstance(version, str)
+        assert version == one_line(version)
+        if not overrides(backend, "ping"):
+            assert version == ""
+
+    def test_ping_says_that_it_is_closed(self, backend: KnowledgeBase) -> None:
+        """A ping of its own tells a backend that was closed from a store that is not there."""
+        if overrides(backend, "ping"):
+            backend.close()
+            with pytest.raises(KnowledgeStateError):
+                backend.ping(timeout=30)
+
+    def test_it_is_known_whether_a_call_has_to_act_for_somebody(self, backend: KnowledgeBase) -> None:
+        """`requires_identity` is a plain truth value, which the router reads before it calls."""
+        assert isinstance(backend.requires_identity, bool)
 
     def test_close_may_be_called_twice(self, backend: KnowledgeBase) -> None:
         """Closing what is closed does nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 import threading
 from abc import ABC, abstractmethod
@@ -50,6 +51,9 @@ class Samples(ABC):
     """A part of the text or the id of a record at `browse_path`."""
     missing_path: ClassVar[str] = "no-such-path-7d0f"
     """A well-formed path with nothing at it."""
+
+    principal: ClassVar[str] = "contract-suite"
+    """Whom the calls act for where the backend requires an identity; its store has to know that user."""
 
     new_record: ClassVar[Record] = {}
     """A record that the sample knowledge does not hold. Its text is one short line."""
@@ -135,7 +139,8 @@ def assert_same_from_threads(call: Callable[[], object]) -> None:
         except Exception as error:  # noqa: BLE001 - whatever a thread raises is compared, where it fails the test visibly
             answers[index] = error
 
-    threads = [threading.Thread(target=ask, args=(index,)) for index in range(len(answers))]
+    contexts = [contextvars.copy_context() for _ in answers]  # So that each acts for whom this one acts for.
+    threads = [threading.Thread(target=context.run, args=(ask, index)) for index, context in enumerate(contexts)]
     for thread in threads:
         thread.start()
     for thread in threads:

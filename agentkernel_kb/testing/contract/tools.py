@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -48,6 +49,14 @@ class ToolTests(Samples):
             assert tools["read_kb"](backend.backend_name, "anything").startswith(refusal)
         if not backend.capabilities.writable:
             assert tools["write_kb"](backend.backend_name, text="anything").startswith(refusal)
+
+    def test_a_call_for_nobody_is_refused_where_it_has_to_be_for_somebody(self, backend: KnowledgeBase, tools: Tools) -> None:
+        """Where the backend requires an identity, the answer says that there is none; where it does not, none is missed."""
+        answer = contextvars.Context().run(
+            tools["read_kb"], backend.backend_name, self.read_statement or self.search_query or "x"
+        )
+        refused = answer.startswith("Refused: ") and "on behalf of a user" in answer
+        assert refused == (backend.requires_identity and (backend.capabilities.search or backend.capabilities.query))
 
     @requires("search")
     def test_search_kb_answers(self, backend: KnowledgeBase, tools: Tools) -> None:
