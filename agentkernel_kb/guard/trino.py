@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from agentkernel_kb.guard.dialects import GuardDialect
-from agentkernel_kb.guard.lexer import LexicalRules, Token
+from agentkernel_kb.guard.lexer import Lexer, LexicalRules, Token
 from agentkernel_kb.guard.trino_functions import TRINO_FUNCTIONS, TRINO_TABLE_FUNCTIONS
 
 _RULES = LexicalRules(
@@ -41,6 +41,12 @@ def _outside_patterns(tokens: tuple[Token, ...]) -> Sequence[Token]:
         else:
             outside.append(token)
     return outside
+
+
+def without_semicolon(statement: str) -> str:
+    """Return a proven statement up to the semicolon that may end it: Trino's server takes none."""
+    end = next((token.start for token in Lexer(_RULES).read(statement).tokens if token.text == ";"), None)
+    return statement if end is None else statement[:end]
 
 
 _SHOW_REASON = (

@@ -1,0 +1,144 @@
+"""Runs statements on the server in threads that a caller stops waiting for, and repeats one whose connection broke."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import weakref
+from collections.abc import Mapping
+from concurrent.futures import wait
+
+from requests.adapters import HTTPAdapter
+
+from agentkernel_kb.errors import KnowledgeTimeoutError
+from agentkernel_kb.starburst.asking import Asker
+from agentkernel_kb.starburst.attempt import Attempt, Fetched
+from agentkernel_kb.starburst.deadline import Deadline
+from agentkernel_kb.starburst.failures import DroppedError
+from agentkernel_kb.starburst.settings import Settings
+from agentkernel_kb.starburst.transport import shared_connections
+from agentkernel_kb.workers import WorkerPool
+
+_STATEMENTS = 32
+_CLEANERS = 4
+_GRACE_SECONDS = 0.5
+_LEAST_SECONDS = 0.1
+
+
+class Server:
+    """A server as one backend uses it.
+
+    Args:
+        settings: How it is reached.
+        name: Name of the backend, for the threads.
+        cores: As much processor time as so many cores have until the deadline is what a statement may use.
+    """
+
+    def __init__(self, settings: Settings, name: str, *, cores: int) -> None:
+        self.settings = settings
+        self._cores = cores
+        self._connections = shared_connections()
+        self._workers = WorkerPool(_STATEMENTS, f"starburst-{name}")
+        self._cleaners = WorkerPool(_CLEANERS, f"starburst-end-{name}")
+        weakref.finalize(self, _release, self._workers, self._cleaners, self._connections).atexit = False
+
+    def fetch(self, statement: str, most: int, deadline: Deadline, asker: Asker, *, read_only: bool = True) -> Fetched:
+        """Return at most `most` rows of `statement`, which is stopped on the server once nobody waits for it.
+
+        Raises:
+            KnowledgeTimeoutError: They were not there in time.
+            KnowledgeError: What a failure means.
+        """
+        call = self._call(statement, most, deadline, asker, read_only)
+        future = self._workers.submit(call.run)
+        try:
+            # A call gives up by itself; one that is held up, in the lookup of a name for instance, is left behind.
+            wait((future,), timeout=deadline.left() + _GRACE_SECONDS)
+            if future.done():
+                return future.result()
+        finally:
+            if not future.done():
+                future.cancel()
+                call.abandon()
+        raise _out_of_time(deadline)
+
+    async def afetch(self, statement: str, most: int, deadline: Deadline, asker: Asker, *, read_only: bool = True) -> Fetched:
+        """`fetch` without blocking the event loop; a call that is cancelled stops its query on the server."""
+        call = self._call(statement, most, deadline, asker, read_only)
+        future = asyncio.wrap_future(self._workers.submit(call.run))
+        try:
+            await asyncio.wait((future,), timeout=deadline.left() + _GRACE_SECONDS)
+            if future.done():
+                return future.result()
+        finally:
+            if not future.done():
+                future.cancel()
+                call.abandon()
+        raise _out_of_time(deadline)
+
+    def _call(self, statement: str, most: int, deadline: Deadline, asker: Asker, read_only: bool) -> _Call:
+        if deadline.passed():
+            raise KnowledgeTimeoutError("There is no time left for this call.")
+        return _Call(self, statement, most, deadline, asker, read_only)
+
+    def attempt(self, asker: Asker, deadline: Deadline) -> Attempt:
+        """Return a new attempt, bounded on the server as well."""
+        return Attempt(self.settings, self._connections, asker, deadline, self._limits(deadline))
+
+    def _limits(self, deadline: Deadline) -> Mapping[str, str]:
+        seconds = max(deadline.left(), _LEAST_SECONDS)
+        return {
+            "query_max_run_time": f"{seconds:.3f}s",
+            "query_max_execution_time": f"{seconds:.3f}s",
+            "query_max_planning_time": f"{seconds:.3f}s",
+            "query_max_cpu_time": f"{seconds * self._cores:.3f}s",
+        }
+
+    def clean_up(self, attempt: Attempt) -> None:
+        """End an attempt while nobody waits for that."""
+        self._cleaners.submit(attempt.finish)
+
+    def stop(self, attempt: Attempt) -> None:
+        """Stop an attempt that is still waited for in its own thread."""
+        self._cleaners.submit(attempt.cancel)
+
+    def close(self) -> None:
+        """Close the connections; what runs is left to end at its deadline. May be called twice."""
+        _release(self._workers, self._cleaners, self._connections)
+
+
+class _Call:
+    """One statement, tried again where its connection broke: it only reads."""
+
+    def __init__(self, server: Server, statement: str, most: int, deadline: Deadline, asker: Asker, read_only: bool) -> None:
+        self._server, self._statement, self._most = server, statement, most
+        self._deadline, self._asker, self._read_only = deadline, asker, read_only
+        self._current: Attempt | None = None
+
+    def run(self) -> Fetched:
+        with contextlib.suppress(DroppedError):
+            return self._once()
+        return self._once()
+
+    def _once(self) -> Fetched:
+        attempt = self._server.attempt(self._asker, self._deadline)
+        self._current = attempt
+        try:
+            return attempt.rows(self._statement, self._most, read_only=self._read_only)
+        finally:
+            self._server.clean_up(attempt)
+
+    def abandon(self) -> None:
+        self._deadline.end()
+        if self._current is not None:
+            self._server.stop(self._current)
+
+
+def _out_of_time(deadline: Deadline) -> KnowledgeTimeoutError:
+    return KnowledgeTimeoutError(f"The server did not answer within {deadline.seconds:g} s.")
+
+
+def _release(workers: WorkerPool, cleaners: WorkerPool, connections: HTTPAdapter) -> None:
+    workers.release()
+    cleaners.release()
+    connections.close()
