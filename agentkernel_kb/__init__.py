@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from agentkernel_kb.router.resilience import Resilience
     from agentkernel_kb.router.semantic_map import SemanticMap
     from agentkernel_kb.store.base import DocumentStat, DocumentStore
+    from agentkernel_kb.store.local import LocalDocumentStore
+    from agentkernel_kb.store.s3 import S3DocumentStore
 
 _HOMES = {
     "base": ("KnowledgeBase",),
@@ -84,6 +86,8 @@ _HOMES = {
     "router.resilience": ("Resilience",),
     "router.semantic_map": ("SemanticMap",),
     "store.base": ("DocumentStat", "DocumentStore"),
+    "store.local": ("LocalDocumentStore",),
+    "store.s3": ("S3DocumentStore",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -113,9 +117,11 @@ __all__ = [
     "KnowledgeStateError",
     "KnowledgeTimeoutError",
     "Limits",
+    "LocalDocumentStore",
     "Record",
     "RecordPage",
     "Resilience",
+    "S3DocumentStore",
     "SemanticMap",
     "ToolDescription",
     "ToolEvent",
