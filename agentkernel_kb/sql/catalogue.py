@@ -84,8 +84,8 @@ class TableSource(Protocol):
         """Return the comment on the table, `""` if there is none."""
         ...
 
-    def count(self, table: TableName, most: int) -> int:
-        """Return how many rows it has, counted up to `most`."""
+    def count(self, table: TableName, most: int) -> int | None:
+        """Return how many rows it has, counted up to `most` or estimated beyond it; `None` where that is not told."""
         ...
 
 
@@ -170,9 +170,10 @@ def read_catalogue(source: TableSource, deadline: Deadline, *, only: Collection[
     tables = sorted(source.names(), key=lambda table: table.name)
     missing: list[str] = []
     if only is not None:
-        known = {folded(table.name): table for table in tables}
-        missing = [name for name in only if folded(name) not in known]
-        tables = [known[folded(name)] for name in only if folded(name) in known]
+        known = {folded(table.name): table for table in tables} | {table.name: table for table in tables}
+        asked = {name: known.get(name) or known.get(folded(name)) for name in only}
+        missing = [name for name, table in asked.items() if table is None]
+        tables = [table for table in asked.values() if table is not None]
     counting = Deadline(min(COUNTING_SECONDS, deadline.left() / 2))
     described = [_describe(source, table, deadline, counting) for table in tables[:most]]
     return Catalogue(tuple(described), tuple(tables), tuple(missing))
@@ -183,7 +184,7 @@ def _describe(source: TableSource, table: TableName, deadline: Deadline, countin
         columns = source.columns(table)
         parts = [_columns_and_keys(source, table, columns)]
         if not (table.is_view or counting.passed()):  # The rows of a view may cost any amount of work to count.
-            parts.append(_rows_in_words(source.count(table, COUNTED_ROWS + 1)))
+            parts += _rows_in_words(source.count(table, COUNTED_ROWS + 1))
         if comment := source.comment(table):
             parts.append(one_line(comment))
     except source.errors as error:
@@ -227,7 +228,11 @@ def _column(column: Column, label: str, *, is_key: bool, reference: str) -> str:
     return " ".join(filter(None, words))
 
 
-def _rows_in_words(count: int) -> str:
+def _rows_in_words(count: int | None) -> list[str]:
+    if count is None:
+        return []
+    if count > COUNTED_ROWS + 1:
+        return [f"about {count:,} rows"]
     if count > COUNTED_ROWS:
-        return f"more than {COUNTED_ROWS:,} rows"
-    return f"{count:,} row" if count == 1 else f"{count:,} rows"
+        return [f"more than {COUNTED_ROWS:,} rows"]
+    return [f"{count:,} row" if count == 1 else f"{count:,} rows"]

@@ -7,10 +7,11 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agentkernel_kb.errors import AKConfigError, KnowledgeError
-from agentkernel_kb.guard import supported_dialects
+from agentkernel_kb.sql.acting import ActingRules
 from agentkernel_kb.sql.catalogue import TableSource
 from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.duckdb import DuckDBLock
+from agentkernel_kb.sql.postgres import PostgresLock
 from agentkernel_kb.sql.sqlite import SQLiteLock
 
 if TYPE_CHECKING:
@@ -72,17 +73,30 @@ class EngineLock(Protocol):
         ...
 
 
-_LOCKS: dict[str, Callable[..., EngineLock]] = {"duckdb": DuckDBLock, "sqlite": SQLiteLock}
+# By the name of the database in a URL.
+_LOCKS: dict[str, Callable[..., EngineLock]] = {"duckdb": DuckDBLock, "postgresql": PostgresLock, "sqlite": SQLiteLock}
+_WITH_ROLES = frozenset({"postgresql"})
+
+SERVERS = frozenset({"postgres"})
+"""Dialects of databases that other machines serve."""
+
+VERSION_QUERIES = {"duckdb": "SELECT version()", "postgres": "SHOW server_version", "sqlite": "SELECT sqlite_version()"}
+"""What asks an engine for its version, by dialect."""
 
 
-def lock_for(url: URL, *, tables: Collection[str] | None, max_value_bytes: int) -> EngineLock:
+def lock_for(
+    url: URL, *, tables: Collection[str] | None, max_value_bytes: int, acting: ActingRules | None = None
+) -> EngineLock:
     """Return the lock of the engine that `url` names.
 
     Raises:
-        AKConfigError: There is no lock for it, or no guard for its dialect, or the URL itself is wrong.
+        AKConfigError: There is no lock for it, or the URL itself is wrong, or its engine has no roles to act as.
     """
-    dialect = url.get_backend_name()
-    supported = sorted(_LOCKS.keys() & set(supported_dialects()))
-    if dialect not in supported:
-        raise AKConfigError(f"SQLManager has no read-only set-up for the dialect '{dialect}'. Supported: {supported}")
-    return _LOCKS[dialect](url, tables=tables, max_value_bytes=max_value_bytes)
+    name = url.get_backend_name()
+    if name not in _LOCKS:
+        raise AKConfigError(f"SQLManager has no read-only set-up for the dialect '{name}'. Supported: {sorted(_LOCKS)}")
+    if not acting:
+        return _LOCKS[name](url, tables=tables, max_value_bytes=max_value_bytes)
+    if name not in _WITH_ROLES:
+        raise AKConfigError(f"role_of and settings_prefix are for databases with roles: {sorted(_WITH_ROLES)}, not '{name}'.")
+    return _LOCKS[name](url, tables=tables, max_value_bytes=max_value_bytes, acting=acting)

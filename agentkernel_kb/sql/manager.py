@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agentkernel_kb.base import KnowledgeBase
 from agentkernel_kb.errors import (
@@ -18,12 +18,14 @@ from agentkernel_kb.errors import (
 )
 from agentkernel_kb.guard import ReadStatement, analyse_read
 from agentkernel_kb.guard.lexer import folded
+from agentkernel_kb.identity import required_identity
 from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
 from agentkernel_kb.render import NOTHING_FOUND, table
 from agentkernel_kb.rows import most_rows, rows_of
+from agentkernel_kb.sql.acting import ActingRules, RoleOf
 from agentkernel_kb.sql.catalogue import Catalogue
 from agentkernel_kb.sql.deadline import Deadline
-from agentkernel_kb.sql.locks import EngineLock, lock_for
+from agentkernel_kb.sql.locks import SERVERS, VERSION_QUERIES, EngineLock, lock_for
 from agentkernel_kb.sql.reader import Reader
 from agentkernel_kb.sql.rows import records
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
 DEFAULT_SECONDS = 30.0
+CONNECT_SECONDS = 15.0
 CATALOGUE_SECONDS = 10.0
 CATALOGUE_LIFETIME_SECONDS = 300.0
 _TABLES_IN_DESCRIPTION = 12
@@ -38,23 +41,30 @@ _MOST = 1_000_000_000  # More bytes than SQLite can hold in one value.
 
 
 class SQLManager(KnowledgeBase):
-    """A SQL database, read by statements in its own dialect. SQLite and DuckDB are supported so far.
+    """A SQL database, read by statements in its own dialect: SQLite, DuckDB or PostgreSQL.
 
     Two locks hold, each without the other: the guard proves every statement to be a read before it is sent, and the engine is
     opened so that it only reads. Rows are streamed, never more than asked for. The engine itself stops at the deadline.
 
     Args:
-        url: SQLAlchemy URL of the database, such as `sqlite:///cities.db` or `duckdb:///cities.duckdb`.
+        url: SQLAlchemy URL of the database, such as `sqlite:///cities.db`, `duckdb:///cities.duckdb` or
+            `postgresql://reader:…@host/cities`.
         name: Name of the backend; `"sql"` by default.
         description: What the database holds, for whoever chooses between backends; its tables by default.
         tables: Names of the tables and views that are described and may be read, `None` for all. A view may be listed
             without the tables that it reads.
         described_tables: Most tables that the schema describes; it says how many more there are.
         max_value_bytes: Largest value that a statement may read or compute.
+        connect: `"eager"` reaches for a server when the backend is constructed, `"lazy"` when it is first used.
+        requires_identity: Refuse calls that act for nobody; by default where one of the next two is given.
+        role_of: PostgreSQL: returns the role as which a call runs that acts for an identity.
+        settings_prefix: PostgreSQL: the settings `<prefix>.principal`, `.tenant` and `.roles` hold the identity of a call.
 
     Raises:
         AKConfigError: The URL cannot be read, its dialect is not supported, or it names no database.
-        KnowledgeDependencyError: The extra `sql` is missing.
+        KnowledgeDependencyError: The extra `sql`, `duckdb` or `postgres` is missing.
+        KnowledgeConnectionError: The server cannot be used; `state` says why.
+        KnowledgeTimeoutError: The server did not answer.
     """
 
     def __init__(
@@ -66,19 +76,26 @@ class SQLManager(KnowledgeBase):
         tables: Collection[str] | None = None,
         described_tables: int = 50,
         max_value_bytes: int = 1_000_000,
+        connect: Literal["eager", "lazy"] = "eager",
+        requires_identity: bool | None = None,
+        role_of: RoleOf | None = None,
+        settings_prefix: str | None = None,
     ) -> None:
         super().__init__(
             KnowledgeCapabilities(kinds=["structured"], query=True, query_language="sql", derives_schema=True),
             name or "sql",
         )
+        acting = ActingRules(role_of, settings_prefix)
+        self.requires_identity = bool(acting) if requires_identity is None else requires_identity
         self._description = description
         self._tables = self._checked_tables(tables)
         self._described_tables = self._checked_number("described_tables", described_tables, 0)
         self._checked_number("max_value_bytes", max_value_bytes, 1)
-        self._url, self._lock = self._locked(url, max_value_bytes)
+        self._url, self._lock = self._locked(url, max_value_bytes, acting)
         self._reader: Reader | None = None
         self._catalogue: tuple[float, Catalogue] | None = None
         self._catalogue_lock = threading.Lock()
+        self._is_eager = self._checked_choice("connect", connect, ("eager", "lazy")) == "eager"
         self.connect()
 
     def _checked_tables(self, tables: object) -> tuple[str, ...] | None:
@@ -99,11 +116,16 @@ class SQLManager(KnowledgeBase):
             )
         return value
 
+    def _checked_choice(self, argument: str, value: object, choices: tuple[str, ...]) -> str:
+        if not isinstance(value, str) or value not in choices:
+            raise AKConfigError(f"SQLManager '{self.backend_name}': {argument} is one of {choices}, not {value!r}.")
+        return value
+
     def __repr__(self) -> str:
         # Neither the user, the host nor the query: drivers take passwords and tokens there.
         return f"SQLManager({self._lock.dialect}, database={self._url.database!r}, name={self.backend_name!r})"
 
-    def _locked(self, url: str | URL, max_value_bytes: int) -> tuple[URL, EngineLock]:
+    def _locked(self, url: str | URL, max_value_bytes: int, acting: ActingRules) -> tuple[URL, EngineLock]:
         try:
             import sqlglot  # noqa: F401  # pyright: ignore[reportUnusedImport] - the guard's; better missed now than at first use
             from sqlalchemy.engine import make_url
@@ -117,7 +139,7 @@ class SQLManager(KnowledgeBase):
             raise AKConfigError(
                 f"SQLManager '{self.backend_name}' needs a SQLAlchemy URL, such as 'sqlite:///cities.db'."
             ) from None
-        return parsed, lock_for(parsed, tables=self._tables, max_value_bytes=max_value_bytes)
+        return parsed, lock_for(parsed, tables=self._tables, max_value_bytes=max_value_bytes, acting=acting)
 
     @property
     def backend_name(self) -> str:
@@ -125,9 +147,35 @@ class SQLManager(KnowledgeBase):
         return self._given_name
 
     def connect(self, **kwargs: Any) -> None:
-        """Make the database ready; connections are opened as they are needed. Called by the constructor."""
-        if self._reader is None:
-            self._reader = Reader(self._lock, self.backend_name)
+        """Make the database ready; a server is reached for unless that was to wait. Called by the constructor.
+
+        Raises:
+            KnowledgeConnectionError: The server cannot be used.
+            KnowledgeTimeoutError: The server did not answer.
+        """
+        if self._reader is not None:
+            return
+        self._reader = Reader(self._lock, self.backend_name)
+        if self._is_eager and self._lock.dialect in SERVERS:
+            try:
+                self.ping(timeout=CONNECT_SECONDS)
+            except KnowledgeError:
+                self.close()
+                raise
+
+    def ping(self, *, timeout: float | None = None) -> str:
+        """Reach the database and return its engine's version.
+
+        Args:
+            timeout: Seconds within which to answer; 30 by default.
+
+        Raises:
+            KnowledgeConnectionError: It cannot be used; `state` says why.
+            KnowledgeTimeoutError: No answer in time.
+            KnowledgeStateError: The backend is closed.
+        """
+        fetched = self._open_reader().fetch(VERSION_QUERIES[self._lock.dialect], 1, _deadline(timeout))
+        return f"{self._lock.dialect} {fetched.rows[0][0]}"
 
     def close(self) -> None:
         """Close the connections. May be called twice.
@@ -173,6 +221,7 @@ class SQLManager(KnowledgeBase):
             KnowledgeQueryError: The database rejected the statement; near names are in the message.
             KnowledgeTimeoutError: Time was out, or a writer held the database until then.
             KnowledgeConnectionError: The database cannot be read.
+            KnowledgeIdentityError: The call acts for nobody and has to, or for somebody that the database does not take.
             KnowledgeStateError: The backend is closed.
         """
         return self._query(statement, limit, _deadline(timeout), allow, max_rows)
@@ -198,6 +247,8 @@ class SQLManager(KnowledgeBase):
         self, statement: str, limit: int, deadline: Deadline, allow: Collection[str], max_rows: int | None
     ) -> RecordPage:
         reader = self._open_reader()
+        if self.requires_identity:
+            required_identity(self.backend_name)
         read = self._proven(statement, allow)
         most = most_rows(limit, max_rows, has_own=read.has_limit)
         try:
@@ -223,7 +274,7 @@ class SQLManager(KnowledgeBase):
     def _proven(self, statement: str, allow: Collection[str]) -> ReadStatement:
         read = analyse_read(statement, dialect=self._lock.dialect, allow=allow)
         if self._tables is not None:
-            outside = sorted(read.tables - set(map(folded, self._tables)))
+            outside = sorted(read.tables - {*self._tables, *map(folded, self._tables)})
             if outside:
                 known = ", ".join(self._tables)
                 raise KnowledgeGuardError(f"Only these tables may be read: {known}", part=outside[0])

@@ -702,11 +702,11 @@ def test_a_url_can_only_narrow(database: Path, url: str) -> None:
         assert reader.fetch("SELECT count(*) FROM cities", 1, 5).rows == [(3,)]
 
 
-@pytest.mark.parametrize("url", ["postgresql://kb:hunter2@db.example/x", "oracle://kb:hunter2@db.example/x"])
+@pytest.mark.parametrize("url", ["mysql://kb:hunter2@db.example/x", "oracle://kb:hunter2@db.example/x"])
 def test_another_dialect_is_an_error_that_names_the_supported_ones(url: str) -> None:
     with pytest.raises(AKConfigError) as error:
         SQLManager(url)
-    assert "Supported: ['duckdb', 'sqlite']" in str(error.value)
+    assert "Supported: ['duckdb', 'postgresql', 'sqlite']" in str(error.value)
     assert "hunter2" not in repr(error.value)
 
 
