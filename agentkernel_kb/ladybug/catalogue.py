@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from agentkernel_kb.ladybug.deadline import Deadline
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.render import one_line
 
 if TYPE_CHECKING:

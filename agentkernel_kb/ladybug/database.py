@@ -30,6 +30,7 @@ class GraphDatabase:
         read_only: Open it so that the engine itself refuses to write.
         max_memory_bytes: Most memory for the engine's pages and intermediate results.
         threads: Most threads per query, 0 for one per core.
+        is_claimed: The file has been taken for this one already, by another process.
 
     Raises:
         AKConfigError: The path cannot be a database, or a database in memory was to be read-only.
@@ -37,8 +38,17 @@ class GraphDatabase:
         KnowledgeDependencyError: The extra `ladybug` is missing.
     """
 
-    def __init__(self, path: str | Path, name: str, *, read_only: bool, max_memory_bytes: int, threads: int) -> None:
-        self.path = None if str(path) == IN_MEMORY else Path(path).absolute()
+    def __init__(
+        self,
+        path: str | Path,
+        name: str,
+        *,
+        read_only: bool,
+        max_memory_bytes: int,
+        threads: int,
+        is_claimed: bool = False,
+    ) -> None:
+        self.path = checked_path(path, name, read_only=read_only)
         self.read_only = read_only
         self._name = name
         self._max_memory_bytes = max_memory_bytes
@@ -47,28 +57,14 @@ class GraphDatabase:
         self._uses = 0
         self._closing = self._closed = False
         self._connections: list[Connection] = []
-        self._check_path()
         database_class = _database_class()
-        self._release = self._claim()
+        self._release = _nothing if is_claimed else self._claim()
         self._database: Database | None = self._open(database_class)
-
-    def _check_path(self) -> None:
-        if self.path is None:
-            if self.read_only:
-                raise AKConfigError(f"The graph of '{self._name}' is in memory and would stay empty if it were read-only.")
-            return
-        if self.path.is_dir():
-            raise AKConfigError(f"The graph of '{self._name}' is a file, and {self.path} is a folder.")
-        if not self.path.exists():
-            if self.read_only:
-                raise KnowledgeConnectionError(f"There is no graph at {self.path}.")
-            if not self.path.parent.is_dir():
-                raise AKConfigError(f"The graph of '{self._name}' cannot be made: there is no folder {self.path.parent}.")
 
     def _claim(self) -> Callable[[], object]:
         """Take the file, and return what gives it back; whoever drops this object without closing it gives it back too."""
         if self.path is None:
-            return lambda: None
+            return _nothing
         owners.claim(self.path, self._name, read_only=self.read_only)
         return weakref.finalize(self, owners.release, self.path, read_only=self.read_only)
 
@@ -99,7 +95,7 @@ class GraphDatabase:
                 f"The graph {self.path} is open in another process ({holder[1]}). Close it there, or ask that process."
             )
         if "not a valid" in text:
-            return KnowledgeConnectionError(f"{self.path} is not a Ladybug database.")
+            return KnowledgeConnectionError(f"{self.path} is not a Ladybug database.", state="missing")
         if self.read_only and ("shadow" in text or "checkpoint" in text.lower()):
             return KnowledgeConnectionError(f"The graph {self.path} was not closed properly. Open it once without read_only.")
         return KnowledgeConnectionError(f"The graph {self.path} cannot be opened: {text.splitlines()[0][:300] if text else ''}")
@@ -153,6 +149,32 @@ class GraphDatabase:
         with self._state:
             self._closed = True
             self._state.notify_all()
+
+
+def checked_path(path: str | Path, name: str, *, read_only: bool) -> Path | None:
+    """Return where a database is or may be made, `None` for one in memory.
+
+    Raises:
+        AKConfigError: The path cannot be a database, or a database in memory was to be read-only.
+        KnowledgeConnectionError: There is nothing to read.
+    """
+    if str(path) == IN_MEMORY:
+        if read_only:
+            raise AKConfigError(f"The graph of '{name}' is in memory and would stay empty if it were read-only.")
+        return None
+    place = Path(path).absolute()
+    if place.is_dir():
+        raise AKConfigError(f"The graph of '{name}' is a file, and {place} is a folder.")
+    if not place.exists():
+        if read_only:
+            raise KnowledgeConnectionError(f"There is no graph at {place}.", state="missing")
+        if not place.parent.is_dir():
+            raise AKConfigError(f"The graph of '{name}' cannot be made: there is no folder {place.parent}.")
+    return place
+
+
+def _nothing() -> None:
+    """Give nothing back."""
 
 
 def _database_class() -> type[Database]:

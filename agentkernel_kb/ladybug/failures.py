@@ -16,6 +16,7 @@ _MISSING = re.compile(
 _HINTS = {
     "Only standalone table functions": "Write RETURN * after the procedure.",
     "expected rule oC_RegularQuery": "The statement cannot be parsed from there on.",
+    "bad_alloc": "The statement needs more memory than it may have. Narrow it.",
     "buffer pool is full": "The statement needs more memory than it may have. Narrow it.",
 }
 

@@ -6,9 +6,10 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.errors import (
     AKConfigError,
     KnowledgeError,
@@ -18,11 +19,11 @@ from agentkernel_kb.errors import (
     KnowledgeTimeoutError,
 )
 from agentkernel_kb.guard.cypher import ReadCypher, analyse_read_cypher, check_write_cypher
-from agentkernel_kb.ladybug.catalogue import Catalogue, quoted, read_catalogue
+from agentkernel_kb.ladybug.catalogue import Catalogue, quoted
 from agentkernel_kb.ladybug.database import GraphDatabase
-from agentkernel_kb.ladybug.deadline import Deadline
 from agentkernel_kb.ladybug.failures import missing_name, without_values
-from agentkernel_kb.ladybug.runner import Runner
+from agentkernel_kb.ladybug.isolated import IsolatedGraph
+from agentkernel_kb.ladybug.runner import Graph, Runner
 from agentkernel_kb.ladybug.statements import not_stored, statement_of
 from agentkernel_kb.ladybug.values import records, table_rows
 from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
@@ -40,6 +41,12 @@ _NOTES = (
 )
 
 
+class _Limits(TypedDict):
+    read_only: bool
+    max_memory_bytes: int
+    threads: int
+
+
 class LadybugManager(KnowledgeBase):
     """A property graph in one file, or in memory, with no server.
 
@@ -55,6 +62,8 @@ class LadybugManager(KnowledgeBase):
         described_tables: Most labels that the schema describes; it says how many more there are.
         max_memory_bytes: Most memory for the engine's pages and intermediate results.
         threads: Most threads per statement, 0 for one per core.
+        isolate: Run the engine in processes of its own, which a statement may bring down or fill without harm to this one.
+            Without it everything is in this process, which then ends with a statement that the engine does not survive.
 
     Raises:
         AKConfigError: The path cannot be a database.
@@ -72,6 +81,7 @@ class LadybugManager(KnowledgeBase):
         described_tables: int = 50,
         max_memory_bytes: int = 1_000_000_000,
         threads: int = 0,
+        isolate: bool = True,
     ) -> None:
         super().__init__(
             KnowledgeCapabilities(
@@ -91,7 +101,8 @@ class LadybugManager(KnowledgeBase):
         self._described_tables = max(0, described_tables)
         self._max_memory_bytes = max_memory_bytes
         self._threads = threads
-        self._runner: Runner | None = None
+        self._isolate = isolate
+        self._graph: Graph | None = None
         self._catalogue: tuple[float, Catalogue] | None = None
         self._catalogue_lock = threading.Lock()
         self.connect()
@@ -106,26 +117,29 @@ class LadybugManager(KnowledgeBase):
 
     def connect(self, **kwargs: Any) -> None:
         """Open the database. Called by the constructor."""
-        if self._runner is None:
-            database = GraphDatabase(
-                self._path,
-                self.backend_name,
-                read_only=self._read_only,
-                max_memory_bytes=self._max_memory_bytes,
-                threads=self._threads,
-            )
-            self._runner = Runner(database, self.backend_name)
+        if self._graph is None:
+            self._graph = self._opened()
+
+    def _opened(self) -> Graph:
+        limits: _Limits = {
+            "read_only": self._read_only,
+            "max_memory_bytes": self._max_memory_bytes,
+            "threads": self._threads,
+        }
+        if self._isolate:
+            return IsolatedGraph(self._path, self.backend_name, **limits)
+        return Runner(GraphDatabase(self._path, self.backend_name, **limits), self.backend_name)
 
     def close(self) -> None:
         """Stop what runs, close the database and give its file back. May be called twice; other calls then raise."""
-        runner, self._runner = self._runner, None
-        if runner is not None:
-            runner.close()
+        graph, self._graph = self._graph, None
+        if graph is not None:
+            graph.close()
 
-    def _open_runner(self) -> Runner:
-        if self._runner is None:
+    def _open_graph(self) -> Graph:
+        if self._graph is None:
             raise KnowledgeStateError(f"LadybugManager '{self.backend_name}' is closed.")
-        return self._runner
+        return self._graph
 
     # Reading.
 
@@ -161,11 +175,33 @@ class LadybugManager(KnowledgeBase):
             KnowledgeTimeoutError: Time was out.
             KnowledgeStateError: The backend is closed.
         """
-        runner = self._open_runner()
+        return self._query(statement, limit, _deadline(timeout), allow, max_rows)
+
+    async def aquery(
+        self,
+        statement: str,
+        limit: int = 3,
+        *,
+        timeout: float | None = None,
+        allow: Collection[str] = (),
+        max_rows: int | None = None,
+        **kwargs: Any,
+    ) -> RecordPage:
+        """`query` without blocking the event loop; a statement whose call is cancelled is stopped."""
+        deadline = _deadline(timeout)
+        try:
+            return await self._kb_in_worker(self._query, statement, limit, deadline, allow, max_rows)
+        finally:
+            deadline.end()
+
+    def _query(
+        self, statement: str, limit: int, deadline: Deadline, allow: Collection[str], max_rows: int | None
+    ) -> RecordPage:
+        graph = self._open_graph()
         read = analyse_read_cypher(statement, engine=ENGINE, allow=allow)
         most = most_rows(limit, max_rows, has_own=read.has_limit)
         try:
-            fetched = runner.fetch(_bounded(statement, read, most), most, DEFAULT_SECONDS if timeout is None else timeout)
+            fetched = graph.fetch(_bounded(statement, read, most), most, deadline)
         except KnowledgeQueryError as error:
             raise self._with_near_names(error) from error.__cause__
         return RecordPage(records(fetched.columns, fetched.rows, self.backend_name), more=fetched.more)
@@ -218,13 +254,13 @@ class LadybugManager(KnowledgeBase):
         """
         if self._read_only:
             super().write(records)
-        runner = self._open_runner()
-        deadline = Deadline(DEFAULT_SECONDS if timeout is None else timeout)
+        graph = self._open_graph()
+        deadline = _deadline(timeout)
         listed = list(records)
         failures: dict[int, KnowledgeError] = {}
         for number, record in enumerate(listed, start=1):
             try:
-                self._write_one(runner, record, deadline)
+                self._write_one(graph, record, deadline)
             except KnowledgeTimeoutError as error:
                 raise KnowledgeTimeoutError(
                     f"Record {number} of {len(listed)} and those after it were not stored. {error}"
@@ -234,7 +270,7 @@ class LadybugManager(KnowledgeBase):
         if failures:
             raise not_stored(failures, len(listed))
 
-    def _write_one(self, runner: Runner, record: Record, deadline: Deadline) -> None:
+    def _write_one(self, graph: Graph, record: Record, deadline: Deadline) -> None:
         statement = statement_of(record)
         try:
             wanted = check_write_cypher(statement.text, engine=ENGINE)
@@ -243,7 +279,7 @@ class LadybugManager(KnowledgeBase):
         if missing := sorted(wanted - statement.parameters.keys()):
             raise KnowledgeQueryError(f"The statement needs parameters that are not given: {', '.join(missing)}.")
         try:
-            runner.write(statement.text, statement.parameters, deadline.left())
+            graph.write(statement.text, statement.parameters, deadline)
         except KnowledgeQueryError as error:
             safe = KnowledgeQueryError(without_values(str(error), statement.parameters))
             raise self._with_near_names(safe) from error.__cause__
@@ -278,16 +314,17 @@ class LadybugManager(KnowledgeBase):
             return None
 
     def _current_catalogue(self) -> Catalogue:
-        runner = self._open_runner()
+        graph = self._open_graph()
         with self._catalogue_lock:
             known = self._catalogue
             if known is None or time.monotonic() > known[0]:
-                most = self._described_tables
-                catalogue = runner.read(
-                    lambda connection, deadline: read_catalogue(connection, deadline, most), CATALOGUE_SECONDS
-                )
+                catalogue = graph.catalogue(self._described_tables, CATALOGUE_SECONDS)
                 known = self._catalogue = (time.monotonic() + CATALOGUE_LIFETIME_SECONDS, catalogue)
             return known[1]
+
+
+def _deadline(timeout: float | None) -> Deadline:
+    return Deadline(DEFAULT_SECONDS if timeout is None else timeout)
 
 
 def _bounded(statement: str, read: ReadCypher, most: int) -> str:

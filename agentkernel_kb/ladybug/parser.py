@@ -41,6 +41,12 @@ def check_single(statement: str) -> None:
         raise RuntimeError(message)
 
 
+def prepare() -> None:
+    """Open the empty database now, which otherwise happens with the first statement."""
+    with _LOCK:
+        _empty_graph()
+
+
 def _empty_graph() -> Connection:
     """Return the connection to an empty database in memory that this process keeps for parsing."""
     from ladybug import Connection, Database

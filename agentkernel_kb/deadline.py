@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import time
 
+_MOST_SECONDS = 86_400.0
+
 
 class Deadline:
     """A moment on the monotonic clock.
 
     Args:
-        seconds: How far it lies ahead; a negative number counts as zero.
+        seconds: How far it lies ahead; a negative number counts as zero, and a day is the most.
     """
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = max(0.0, seconds)
+        self.seconds = min(max(0.0, seconds), _MOST_SECONDS)
         self._at = time.monotonic() + self.seconds
+
+    def end(self) -> None:
+        """Let the moment be now: nobody waits any more for what was to be done by then."""
+        self._at = min(self._at, time.monotonic())
 
     def left(self) -> float:
         """Return the seconds left, never less than zero."""
