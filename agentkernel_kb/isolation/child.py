@@ -7,6 +7,7 @@ the parent, and of the child.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import threading
@@ -136,7 +137,8 @@ class _Server:
         with self._lock:
             if number is None or self._running != number:
                 return False
-            self._engine.interrupt()
+            with contextlib.suppress(Exception):  # What cannot be interrupted is ended from outside.
+                self._engine.interrupt()
             return True
 
     def _end(self) -> None:

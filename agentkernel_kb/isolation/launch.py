@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import agentkernel_kb
 from agentkernel_kb.errors import AKConfigError
 
 _BOOT = (
@@ -80,5 +79,5 @@ def _command() -> list[str]:
 def _module_path() -> list[str]:
     """Return the places where this process finds modules, and last the one of this package, where an import hook finds it."""
     places = [os.path.abspath(place) for place in sys.path]  # noqa: PTH100 - "" is the working directory
-    package = str(Path(agentkernel_kb.__path__[0]).parent)
+    package = str(Path(__file__).parents[2])
     return places if package in places else [*places, package]

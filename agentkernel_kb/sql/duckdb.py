@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import re
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentkernel_kb.errors import (
     AKConfigError,
@@ -32,8 +34,7 @@ DEFAULT_THREADS = 2
 
 _MAGIC, _MAGIC_OFFSET = b"DUCK", 8
 _MEMORY = re.compile(r"[1-9][0-9]{0,6}(?:\.[0-9]{1,3})?\s?[KMGT]i?B", re.IGNORECASE)
-_PAGE = "agentkernel_kb_page"
-# What these say of tables is short, and the page's view would be listed among them.
+# What these say of tables is short, and no part of another query.
 _LISTS = re.compile(r"\s*(?:SHOW|DESCRIBE)\b", re.IGNORECASE)
 # Types whose values have no fixed size, by what measures them in bytes or more; `{0}` is the value.
 _MEASURES = {
@@ -56,16 +57,26 @@ _MISSING = re.compile(
     r'|(?:does not have a column named|column named) "(?P<field>[^"]+)"|Column "(?P<other>[^"]+)" (?:does not exist|in)'
 )
 _EXPLANATION = re.compile(r"\s*(?:LINE \d+:|Candidate |Did you mean |Possible solutions).*", re.DOTALL)
+_EXHAUSTED = ("Failed to allocate", "failed to allocate", "bad_alloc", "Allocation failure", "Cannot allocate memory")
 _REFUSED = ("read-only", "configuration has been locked", "disabled by configuration", "disabled through configuration")
+
+
+class FileURL(NamedTuple):
+    """What is needed of a database's URL, where there is no SQLAlchemy: the file, and the options."""
+
+    database: str
+    query: Mapping[str, str]
 
 
 class DuckDBLock:
     """Opens one DuckDB file for reading and nothing else.
 
     Args:
-        url: Its SQLAlchemy URL, of a file that exists; `memory_limit` and `threads` may stand in its query.
+        url: Its SQLAlchemy URL, or as much of one as is needed, of a file that exists; `memory_limit` and `threads` may stand
+            in its query.
         tables: Names of the tables and views that may be read, `None` for all.
         max_value_bytes: Largest value that a result may have.
+        asked_by: The process for which the file is read, where that is not this one.
 
     Raises:
         AKConfigError: The URL names no DuckDB file, or has other options.
@@ -74,16 +85,33 @@ class DuckDBLock:
 
     dialect = "duckdb"
 
-    def __init__(self, url: URL, *, tables: Collection[str] | None, max_value_bytes: int) -> None:
-        try:
-            import duckdb  # noqa: F401  # pyright: ignore[reportUnusedImport] - better missed now than at first use
-        except ImportError as error:
-            raise KnowledgeDependencyError("duckdb", "SQLManager on DuckDB") from error
+    def __init__(
+        self, url: URL | FileURL, *, tables: Collection[str] | None, max_value_bytes: int, asked_by: int | None = None
+    ) -> None:
+        if importlib.util.find_spec("duckdb") is None:  # Better missed now than at first use.
+            raise KnowledgeDependencyError("duckdb", "SQLManager on DuckDB")
         self._path = _checked_path(url.database or "")
         self._limits = _checked_limits(dict(url.query))
         self._scope = None if tables is None else frozenset(map(str.lower, tables))
         self._readable: frozenset[str] | None = None
         self._max_value_bytes = max_value_bytes
+        self._asked_by = asked_by
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What opens the same lock in another process."""
+        return {
+            "path": str(self._path.absolute()),
+            "limits": dict(self._limits),
+            "tables": None if self._scope is None else sorted(self._scope),
+            "max_value_bytes": self._max_value_bytes,
+            "asked_by": os.getpid(),
+        }
+
+    @property
+    def memory_limit(self) -> str:
+        """How much memory the engine may take, as it is written."""
+        return self._limits["memory_limit"]
 
     def make_engine(self, connections: int) -> DuckDBConnections:
         """Return what hands out locked connections; the file is opened when the first one is needed."""
@@ -118,11 +146,11 @@ class DuckDBLock:
         columns, kinds = list(relation.columns), [kind.id for kind in relation.types]
         if all(kind in _FIXED for kind in kinds) or kind == "MULTI" or _LISTS.match(statement):
             return DuckDBRows(connection.execute(statement), columns)
-        connection.execute(f"CREATE TEMP VIEW {_PAGE} AS {statement}")  # One SELECT for the engine's parser, see `_kind`.
-        return DuckDBRows(connection.execute(self._bounded(kinds)), columns)
+        # One SELECT for the engine's parser, see `_kind`; no view is made of it, which would be listed among the tables.
+        return DuckDBRows(connection.execute(relation.project(self._bounded(kinds)).sql_query()), columns)
 
     def _bounded(self, kinds: list[str]) -> str:
-        """Return a query of the page's view that fails on a value which is too large, before Python sees it."""
+        """Return columns that fail on a value which is too large, before Python sees it."""
         most = self._max_value_bytes
         columns: list[str] = []
         for position, kind in enumerate(kinds, 1):
@@ -130,7 +158,7 @@ class DuckDBLock:
             size = _MEASURES.get(kind, _ANY_MEASURE).format(value, most)
             failure = f"error('{_TOO_LARGE}')"
             columns.append(value if kind in _FIXED else f"CASE WHEN {size} > {most} THEN {failure} ELSE {value} END")
-        return f"SELECT {', '.join(columns)} FROM temp.main.{_PAGE}"  # noqa: S608 - nothing in it is a statement's
+        return ", ".join(columns)
 
     def _check_tables(self, connection: DuckDBPyConnection, statement: str, *, is_pivot: bool) -> None:
         """Refuse other tables than those that may be read, as DuckDB's own parser finds them, behind views and all."""
@@ -158,7 +186,7 @@ class DuckDBLock:
         message = str(error)
         if deadline.passed() or isinstance(error, duckdb.InterruptException):
             return KnowledgeTimeoutError(f"The statement was stopped after {deadline.seconds:g} s. Narrow it.")
-        if isinstance(error, duckdb.OutOfMemoryException):
+        if isinstance(error, duckdb.OutOfMemoryException) or any(word in message for word in _EXHAUSTED):
             limit = self._limits["memory_limit"]
             return KnowledgeQueryError(f"The statement needs more memory than {limit}. Aggregate or narrow it.")
         if isinstance(error, duckdb.PermissionException) or any(word in message for word in _REFUSED):
@@ -169,21 +197,28 @@ class DuckDBLock:
             return self._unreadable(message)
         if isinstance(error, duckdb.InternalException) or "Corrupt database" in message:
             return KnowledgeConnectionError(f"The DuckDB database '{self._path}' is damaged or could not go on.")
+        if isinstance(error, OverflowError):
+            return KnowledgeQueryError("A value is too large for Python, as a very long interval is. Cast it to text.")
         if isinstance(error, duckdb.Error | ValueError):
             return KnowledgeQueryError(_first_part(message))
         return KnowledgeBackendError(f"The database failed ({type(error).__name__}).")
 
     def _unreadable(self, message: str) -> KnowledgeConnectionError:
         if "Could not set lock" in message:
-            holder = re.search(r"\(PID \d+\)", message)
+            holder = re.search(r"\(PID (\d+)\)", message)
+            if holder and int(holder[1]) == self._asked_by:
+                return self._open_otherwise()
             who = f"another process {holder[0]}" if holder else "another process"
             return KnowledgeConnectionError(f"The DuckDB database '{self._path}' is open for writing in {who}.")
         if "different configuration" in message:
-            return KnowledgeConnectionError(
-                f"This process has the DuckDB database '{self._path}' open in another way, which leaves no room for a locked "
-                "connection. Close that, or read a copy."
-            )
+            return self._open_otherwise()
         return KnowledgeConnectionError(f"The DuckDB database '{self._path}' cannot be read: {_first_part(message)}")
+
+    def _open_otherwise(self) -> KnowledgeConnectionError:
+        return KnowledgeConnectionError(
+            f"This process has the DuckDB database '{self._path}' open in another way, which leaves no room for a locked "
+            "connection. Close that, or read a copy."
+        )
 
     def missing_name(self, error: KnowledgeError) -> str | None:
         """Return the name that a rejected statement uses and the database does not have."""

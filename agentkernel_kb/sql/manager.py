@@ -25,6 +25,7 @@ from agentkernel_kb.rows import most_rows, rows_of
 from agentkernel_kb.sql.acting import ActingRules, RoleOf
 from agentkernel_kb.sql.catalogue import Catalogue
 from agentkernel_kb.sql.deadline import Deadline
+from agentkernel_kb.sql.duckdb_isolated import IsolatedReader, reader_for
 from agentkernel_kb.sql.locks import SERVERS, VERSION_QUERIES, EngineLock, lock_for
 from agentkernel_kb.sql.reader import Reader
 from agentkernel_kb.sql.rows import records
@@ -59,6 +60,8 @@ class SQLManager(KnowledgeBase):
         requires_identity: Refuse calls that act for nobody; by default where one of the next two is given.
         role_of: PostgreSQL: returns the role as which a call runs that acts for an identity.
         settings_prefix: PostgreSQL: the settings `<prefix>.principal`, `.tenant` and `.roles` hold the identity of a call.
+        isolate: DuckDB: run the engine in processes of its own, which a statement may bring down or fill without harm to this
+            one. Without it everything is in this process.
 
     Raises:
         AKConfigError: The URL cannot be read, its dialect is not supported, or it names no database.
@@ -80,6 +83,7 @@ class SQLManager(KnowledgeBase):
         requires_identity: bool | None = None,
         role_of: RoleOf | None = None,
         settings_prefix: str | None = None,
+        isolate: bool = True,
     ) -> None:
         super().__init__(
             KnowledgeCapabilities(kinds=["structured"], query=True, query_language="sql", derives_schema=True),
@@ -92,7 +96,8 @@ class SQLManager(KnowledgeBase):
         self._described_tables = self._checked_number("described_tables", described_tables, 0)
         self._checked_number("max_value_bytes", max_value_bytes, 1)
         self._url, self._lock = self._locked(url, max_value_bytes, acting)
-        self._reader: Reader | None = None
+        self._isolate = isolate
+        self._reader: Reader | IsolatedReader | None = None
         self._catalogue: tuple[float, Catalogue] | None = None
         self._catalogue_lock = threading.Lock()
         self._is_eager = self._checked_choice("connect", connect, ("eager", "lazy")) == "eager"
@@ -155,7 +160,7 @@ class SQLManager(KnowledgeBase):
         """
         if self._reader is not None:
             return
-        self._reader = Reader(self._lock, self.backend_name)
+        self._reader = reader_for(self._lock, self.backend_name, isolate=self._isolate)
         if self._is_eager and self._lock.dialect in SERVERS:
             try:
                 self.ping(timeout=CONNECT_SECONDS)
@@ -186,7 +191,7 @@ class SQLManager(KnowledgeBase):
         if reader is not None:
             reader.close()
 
-    def _open_reader(self) -> Reader:
+    def _open_reader(self) -> Reader | IsolatedReader:
         if self._reader is None:
             raise KnowledgeStateError(f"SQLManager '{self.backend_name}' is closed.")
         return self._reader
