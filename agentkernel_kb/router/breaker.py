@@ -17,8 +17,10 @@ Kind = Unavailability | Literal["timeout"]
 BreakerState = Literal["closed", "open", "half-open"]
 """`closed`: calls pass. `open`: they are answered at once. `half-open`: the next one, or the one that is out, finds out."""
 
-Ticket = Literal["pass", "probe"]
-"""How a call went through: like any other, or as the one that finds out."""
+Ticket = int
+"""How a call went through: `PASS`, like any other, or a number of its own, as the one that finds out."""
+
+PASS: Ticket = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,14 @@ class Breaker:
         self._clock = clock
         self._now = now
         self._lock = threading.Lock()
+        self._probes = 0
         self._close()
 
     def _close(self) -> None:
         self.failing = False
         self._failures = 0
         self._open = False
-        self._probing = False
+        self._probe: Ticket = PASS
         self._open_seconds = 0.0
         self._next_try = 0.0
         self._since: datetime | None = None
@@ -94,7 +97,7 @@ class Breaker:
     def _state(self) -> BreakerState:
         if not self._open:
             return "closed"
-        return "half-open" if self._probing or self._clock() >= self._next_try else "open"
+        return "half-open" if self._probe or self._clock() >= self._next_try else "open"
 
     @property
     def outage(self) -> Outage | None:
@@ -103,22 +106,23 @@ class Breaker:
             if not self._open or self._since is None:
                 return None
             left = timedelta(seconds=self._next_try - self._clock())
-            return Outage(self._kind, self._failures, self._since, None if self._probing else self._now() + left)
+            return Outage(self._kind, self._failures, self._since, None if self._probe else self._now() + left)
 
     def enter(self) -> Ticket | None:
         """Ask to make a call.
 
         Returns:
-            `pass` or `probe`, to be handed back to one of `succeeded`, `failed` and `left`; `None` where the backend is left
+            A ticket to be handed back to `failed` or `left` where the call does not succeed; `None` where the backend is left
             alone.
         """
         with self._lock:
             if not self._open:
-                return "pass"
-            if self._state() == "open" or self._probing:
+                return PASS
+            if self._state() == "open" or self._probe:
                 return None
-            self._probing = True
-            return "probe"
+            self._probes += 1
+            self._probe = self._probes
+            return self._probe
 
     def succeeded(self) -> None:
         """A call reached the backend."""
@@ -132,7 +136,7 @@ class Breaker:
             Whether that opened the breaker which was closed.
         """
         with self._lock:
-            if self._open and ticket == "pass":
+            if self._open and ticket != (self._probe or None):
                 return False  # It began before the breaker opened, and tells nothing new.
             self.failing = True
             self._failures += 1
@@ -144,12 +148,12 @@ class Breaker:
             return opens
 
     def _open_again(self) -> None:
-        self._open, self._probing = True, False
+        self._open, self._probe = True, PASS
         self._open_seconds = min(2 * self._open_seconds or self._first_open, self._longest_open)
         self._next_try = self._clock() + self._open_seconds
 
     def left(self, ticket: Ticket) -> None:
         """A call ended in a way that tells nothing of the backend."""
-        if ticket == "probe":
-            with self._lock:
-                self._probing = False
+        with self._lock:
+            if ticket == self._probe:
+                self._probe = PASS

@@ -12,7 +12,7 @@ from agentkernel_kb.base import KnowledgeBase, overrides
 from agentkernel_kb.model import KnowledgeCapabilities, Operation
 from agentkernel_kb.render import one_line
 from agentkernel_kb.router import arguments as understood
-from agentkernel_kb.router.breaker import Ticket
+from agentkernel_kb.router.breaker import PASS, Ticket
 from agentkernel_kb.router.failures import Refusal, not_implemented, undeclared, unknown_backend
 from agentkernel_kb.router.limits import Limits
 from agentkernel_kb.router.semantic_map import SemanticMap
@@ -106,7 +106,7 @@ class Plan:
     bounded_by: Bound
     allow: tuple[str, ...]
     deadline: float
-    ticket: Ticket = "pass"
+    ticket: Ticket = PASS
     attempts: int = 0
 
     def seconds_left(self) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agentkernel_kb.base import overrides, worker_pool
 from agentkernel_kb.errors import AKConfigError, KnowledgeConnectionError, KnowledgeError, KnowledgeQueryError
 from agentkernel_kb.router.answer import Answer
-from agentkernel_kb.router.breaker import Breaker, Kind, Ticket
+from agentkernel_kb.router.breaker import PASS, Breaker, Kind, Ticket
 from agentkernel_kb.router.failures import Refusal, left_alone, why_not_there
 from agentkernel_kb.router.limits import Limits
 from agentkernel_kb.router.plan import Plan, Registered
@@ -110,13 +110,13 @@ class Shield:
         """
         breaker = self.breakers[name]
         if not breaker.failing:
-            return "pass"
+            return PASS
         ticket = breaker.enter()
         if ticket is not None:
             return ticket
         outage = breaker.outage
         if outage is None:  # It has come back since.
-            return "pass"
+            return PASS
         working = [other for other, its in self.breakers.items() if other != name and its.state == "closed"]
         raise LeftAlone(left_alone(name, outage, working), outage.kind)
 
@@ -181,7 +181,7 @@ class Shield:
             self._policy.attempts > 1
             and plan.operation != "write"
             and kind_of(error) == "unreachable"
-            and plan.ticket == "pass"
+            and plan.ticket == PASS
             and self.breakers[plan.target.name].state == "closed"
         )
 
