@@ -3,10 +3,17 @@
 The folder is last on the path, so that it hides nothing installed.
 """
 
+from __future__ import annotations
+
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from buckets import Bucket
 
 sys.path.append(str(Path(__file__).parent))
 
@@ -47,6 +54,15 @@ def postgres_server() -> servers.Server:
 def s3_server() -> servers.Server:
     """An S3 server, `http://host:port`; keys `kb-test-key` and `kb-read-key`, secret `kb-test-secret`."""
     return servers.shared("s3")
+
+
+@pytest.fixture(scope="session")
+def bucket(s3_server: servers.Server) -> Iterator[Bucket]:
+    """A bucket of this worker's own on the S3 server."""
+    from buckets import new_bucket  # The SDK takes its time, and few tests need it.
+
+    with new_bucket(s3_server.url) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

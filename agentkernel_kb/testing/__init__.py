@@ -17,20 +17,29 @@ if TYPE_CHECKING:
     from agentkernel_kb.testing.contract.samples import Samples
     from agentkernel_kb.testing.declaration import declaration_faults
     from agentkernel_kb.testing.fake import FakeKnowledgeBase
+    from agentkernel_kb.testing.stores import DocumentStoreContract
 
 _HOME_OF = {
     "AdapterContract": "adapters",
+    "DocumentStoreContract": "stores",
     "FakeKnowledgeBase": "fake",
     "KnowledgeBaseContract": "contract",
     "Samples": "contract.samples",
     "declaration_faults": "declaration",
 }
 
-__all__ = ["AdapterContract", "FakeKnowledgeBase", "KnowledgeBaseContract", "Samples", "declaration_faults"]
+__all__ = [
+    "AdapterContract",
+    "DocumentStoreContract",
+    "FakeKnowledgeBase",
+    "KnowledgeBaseContract",
+    "Samples",
+    "declaration_faults",
+]
 
 # Pytest explains the asserts of a module other than a test's own only where it is told before that module is imported.
 if _pytest := sys.modules.get("pytest"):
-    _pytest.register_assert_rewrite(f"{__name__}.contract", f"{__name__}.adapters")
+    _pytest.register_assert_rewrite(f"{__name__}.contract", f"{__name__}.adapters", f"{__name__}.stores")
 
 
 def __getattr__(name: str) -> Any:
