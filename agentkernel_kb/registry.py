@@ -38,6 +38,7 @@ class BuiltInBackend:
 BUILT_IN = {
     "chroma": BuiltInBackend("agentkernel_kb.chroma", "ChromaManager", "chroma"),
     "ladybug": BuiltInBackend("agentkernel_kb.ladybug", "LadybugManager", "ladybug"),
+    "neo4j": BuiltInBackend("agentkernel_kb.neo4j", "Neo4jManager", "neo4j"),
     "sql": BuiltInBackend("agentkernel_kb.sql", "SQLManager", "sql"),
     "starburst": BuiltInBackend("agentkernel_kb.starburst", "StarburstManager", "starburst"),
 }
