@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/pytest
 # A file's tests stay together: the snippets of a page build on each other.
 WORKERS ?= 2
-PACKAGES := . ./adapters/openai ./adapters/langgraph
+PACKAGES := . ./adapters/adk ./adapters/langgraph ./adapters/openai
 PLUGIN := ./tests/plugin
 SOURCES := $(shell find agentkernel_kb adapters -name '*.py' -not -path '*/tests/*') README.md LICENSE
 METADATA := pyproject.toml constraints.txt $(wildcard adapters/*/pyproject.toml) $(PLUGIN)/pyproject.toml
@@ -61,7 +61,7 @@ $(VENV)/dependencies: $(METADATA)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing dependencies into $(VENV) (a minute or two, once) …"
 	$(PIP) install --upgrade pip --constraint constraints.txt
-	$(PIP) install --constraint constraints.txt '.[aws,chroma,duckdb,ladybug,neo4j,postgres,sql,starburst,testing]' ./adapters/openai ./adapters/langgraph --group demo
+	$(PIP) install --constraint constraints.txt '.[aws,chroma,duckdb,ladybug,neo4j,postgres,sql,starburst,testing]' $(filter-out .,$(PACKAGES)) --group demo
 	@touch $@
 
 $(VENV)/installed: $(VENV)/dependencies $(SOURCES)
