@@ -52,7 +52,7 @@ class GuardDialect:
             token that it refuses, or `None`.
         default_schemas: Schemas, by their parts, whose tables are meant by a name alone; where there are any, tables of others
             are known by their schema and name.
-        catalogue_functions: Table functions that describe tables, and so count as tables that a statement reads.
+        catalogue_functions: Functions that describe tables or types, and so count as tables that a statement reads.
         chained_calls: A function may be called by a dot behind its first argument, so that what stands in front of the dot
             tells nothing about the function.
         clauses: Classes of the parser's tree that belong to reads of this dialect besides those of all.

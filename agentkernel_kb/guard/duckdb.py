@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from agentkernel_kb.guard.dialects import GuardDialect
-from agentkernel_kb.guard.duckdb_functions import CATALOGUE_FUNCTIONS, DUCKDB_FUNCTIONS, DUCKDB_TABLE_FUNCTIONS
+from agentkernel_kb.guard.duckdb_functions import DUCKDB_FUNCTIONS, DUCKDB_TABLE_FUNCTIONS, TELLING_FUNCTIONS
 from agentkernel_kb.guard.duckdb_sizes import check_sizes
 from agentkernel_kb.guard.lexer import LexicalRules, Token
 
@@ -147,7 +147,7 @@ DUCKDB = GuardDialect(
     statements={"DESC": _check_describe, "DESCRIBE": _check_describe, "SHOW": _check_show, "SUMMARIZE": _check_describe},
     chained_calls=True,
     default_schemas=frozenset({("main",)}),
-    catalogue_functions=CATALOGUE_FUNCTIONS,
+    catalogue_functions=TELLING_FUNCTIONS,
     clauses=_CLAUSES,
     lexical_check=_check_tokens,
     tree_check=_check_tree,

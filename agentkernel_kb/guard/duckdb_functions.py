@@ -93,6 +93,9 @@ CATALOGUE_FUNCTIONS = frozenset(
 )
 """Table functions that tell which tables, columns, keys, types and functions there are."""
 
+TELLING_FUNCTIONS = CATALOGUE_FUNCTIONS | {"from_json", "from_json_strict", "json_transform", "json_transform_strict"}
+"""Functions that tell which tables or types there are; these take the names of types, of which an enum tells its values."""
+
 DUCKDB_TABLE_FUNCTIONS = CATALOGUE_FUNCTIONS | {
     "generate_series",
     "json_each",

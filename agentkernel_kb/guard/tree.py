@@ -148,14 +148,15 @@ def takes_limit(tree: Expr) -> bool:
 
 
 def names_of_tables(tree: Expr, rules: GuardDialect) -> frozenset[str]:
-    """Return the names of the tables that the tree reads, folded, without those of common table expressions."""
+    """Return the names of the tables that the tree reads, folded, without those of common table expressions.
+
+    What tells about tables and types in another way counts as one, where the dialect has such functions.
+    """
     from sqlglot import exp
 
-    names: set[str] = set()
+    names = _telling(tree, rules)
     for table in tree.find_all(exp.Table):
-        if isinstance(table.this, exp.Anonymous):
-            names |= {table.this.name.lower()} & rules.catalogue_functions
-        elif isinstance(table.this, exp.Identifier):
+        if isinstance(table.this, exp.Identifier):
             parts = tuple(folded(part.name) for part in table.parts)
             if len(parts) > 1 or not _is_common_table(table, folded(table.name)):
                 names.add(_known_as(parts, rules))
@@ -165,6 +166,19 @@ def names_of_tables(tree: Expr, rules: GuardDialect) -> frozenset[str]:
             if is_qualified or not _is_common_table(found, name):
                 names.add(name)
     return frozenset(names - {""})
+
+
+def _telling(tree: Expr, rules: GuardDialect) -> set[str]:
+    """Return the functions that tell of tables or types, and the types that are the database's own, whose values that tells."""
+    from sqlglot import exp
+
+    if not rules.catalogue_functions:
+        return set()
+    functions = {
+        (found.name if isinstance(found, exp.Anonymous) else found.sql_name()).lower() for found in tree.find_all(exp.Func)
+    }
+    types = {f"the type {found.sql()}" for found in tree.find_all(exp.DataType) if found.this == exp.DataType.Type.USERDEFINED}
+    return (functions & rules.catalogue_functions) | types
 
 
 def _known_as(parts: tuple[str, ...], rules: GuardDialect) -> str:

@@ -230,6 +230,11 @@ def test_a_list_of_tables_knows_schemas_and_looks_behind_views(database: Path) -
             "FROM information_schema.tables",
             "FROM sqlite_master",
             "FROM pragma_table_info('cities')",
+            "SELECT enum_range(NULL::continent)",
+            "SELECT typeof(TRY_CAST(NULL AS main.continent[]))",
+            "DESCRIBE SELECT NULL::STRUCT(a continent)",
+            "SELECT typeof(json_transform('null', '\"continent\"'))",
+            "SELECT typeof(from_json('null', '\"continent\"'))",
         ):
             with pytest.raises(KnowledgeGuardError, match="Only these tables may be read"):
                 manager.query(statement)
@@ -365,3 +370,18 @@ def test_show_tables_lists_the_tables_and_nothing_of_ours(tmp_path: Path) -> Non
         assert "clients" in str(list(manager.query("SHOW TABLES")))
         assert "agentkernel" not in str(list(manager.query(" show all tables", limit=50)))
         assert "name" in str(list(manager.query("DESCRIBE clients")))
+
+
+@pytest.mark.parametrize(
+    "statement", ["FROM information_schema.tables", "FROM duckdb_views() SELECT view_name, sql", "FROM pg_catalog.pg_class"]
+)
+def test_the_catalogue_holds_nothing_of_ours(kb: SQLManager, engine_alone: Reader, statement: str) -> None:
+    """Values are measured without a view, on the way of the manager and past the guard."""
+    assert "agentkernel" not in str(engine_alone.fetch(statement, 1_000, 10).rows)
+    if not statement.endswith("pg_class"):
+        assert "agentkernel" not in str(rows(kb, statement, limit=1_000))
+
+
+def test_a_value_that_python_cannot_hold_is_the_statements_fault(kb: SQLManager) -> None:
+    with pytest.raises(KnowledgeQueryError, match="too large for Python"):
+        kb.query("SELECT to_days(1000000000)")
