@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, cast
 
 from agentkernel_kb.errors import KnowledgeBackendError, KnowledgeError, KnowledgeQueryError
 from agentkernel_kb.render import one_line
@@ -38,21 +36,3 @@ def missing_name(error: KnowledgeError) -> str | None:
     """Return the name that a rejected statement uses and the graph does not have."""
     found = _MISSING.search(str(error))
     return next(filter(None, found.groups()), "").rstrip(".") or None if found else None
-
-
-def without_values(text: str, parameters: Mapping[str, Any]) -> str:
-    """Return a message in which the values of parameters are replaced by the parameters' names."""
-    values = sorted(_scalars("", parameters), key=lambda pair: -len(pair[1]))
-    for name, value in values:
-        text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", f"${name}", text)
-    return text
-
-
-def _scalars(name: str, value: object) -> list[tuple[str, str]]:
-    if isinstance(value, Mapping):
-        items = cast("Mapping[object, object]", value).items()
-        return [pair for key, item in items for pair in _scalars(name or str(key), item)]
-    if isinstance(value, list | tuple):
-        return [pair for item in cast("list[object]", value) for pair in _scalars(name, item)]
-    text = one_line(str(value))
-    return [(name, text)] if text and value is not None else []

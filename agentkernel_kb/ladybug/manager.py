@@ -18,14 +18,15 @@ from agentkernel_kb.errors import (
     KnowledgeStateError,
     KnowledgeTimeoutError,
 )
+from agentkernel_kb.graph_values import table_rows
+from agentkernel_kb.graph_writes import not_stored, statement_of, without_values
 from agentkernel_kb.guard.cypher import ReadCypher, analyse_read_cypher, check_write_cypher
 from agentkernel_kb.ladybug.catalogue import Catalogue, quoted
 from agentkernel_kb.ladybug.database import GraphDatabase
-from agentkernel_kb.ladybug.failures import missing_name, without_values
+from agentkernel_kb.ladybug.failures import missing_name
 from agentkernel_kb.ladybug.isolated import IsolatedGraph
 from agentkernel_kb.ladybug.runner import Graph, Runner
-from agentkernel_kb.ladybug.statements import not_stored, statement_of
-from agentkernel_kb.ladybug.values import records, table_rows
+from agentkernel_kb.ladybug.values import records
 from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
 from agentkernel_kb.render import NOTHING_FOUND, table
 from agentkernel_kb.rows import most_rows
@@ -35,6 +36,7 @@ DEFAULT_SECONDS = 30.0
 CATALOGUE_SECONDS = 10.0
 CATALOGUE_LIFETIME_SECONDS = 300.0
 _LABELS_IN_DESCRIPTION = 12
+_VERSION_QUERY = "CALL db_version() RETURN *"
 _NOTES = (
     "Every label in a pattern has to exist. label(r) is the type of a relationship. "
     "Strings escape quotes with a backslash. CALL needs RETURN, as in CALL show_tables() RETURN *."
@@ -129,6 +131,19 @@ class LadybugManager(KnowledgeBase):
         if self._isolate:
             return IsolatedGraph(self._path, self.backend_name, **limits)
         return Runner(GraphDatabase(self._path, self.backend_name, **limits), self.backend_name)
+
+    def ping(self, *, timeout: float | None = None) -> str:
+        """Reach the engine and return its version.
+
+        Args:
+            timeout: Seconds within which to answer; 30 by default.
+
+        Raises:
+            KnowledgeConnectionError: The database cannot be opened.
+            KnowledgeTimeoutError: No answer in time.
+            KnowledgeStateError: The backend is closed.
+        """
+        return f"{ENGINE} {self._open_graph().fetch(_VERSION_QUERY, 1, _deadline(timeout)).rows[0][0]}"
 
     def close(self) -> None:
         """Stop what runs, close the database and give its file back. May be called twice; other calls then raise."""
