@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from agentkernel_kb.guard.dialects import GuardDialect
 from agentkernel_kb.guard.lexer import LexicalRules, Token
+from agentkernel_kb.guard.postgres_costs import check_costs
 from agentkernel_kb.guard.postgres_functions import COLUMNS_OF_FUNCTIONS, POSTGRES_FUNCTIONS
 
 if TYPE_CHECKING:
@@ -218,5 +219,6 @@ POSTGRES = GuardDialect(
     exact_quoted=True,
     unparsed_operators=frozenset(_UNPARSED_OPERATORS.split()),
     lexical_check=_check_tokens,
-    tree_check=_check_fields,
+    tree_check=lambda tree: _check_fields(tree) or check_costs(tree),
+    default_schemas=frozenset({("public",)}),
 )

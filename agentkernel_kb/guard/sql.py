@@ -53,8 +53,9 @@ class ReadStatement:
     Attributes:
         has_limit: The outermost query has a LIMIT of its own.
         limit: That limit where it is a plain number.
-        tables: Names of the tables and views that it reads itself, letters of ASCII in lower case; in DuckDB and SQLite with
-            their schema if it is not the default one, elsewhere without. Table functions that describe tables are among them,
+        tables: Names of the tables and views that it reads itself, letters of ASCII in lower case except where PostgreSQL has
+            them in quotes; in DuckDB, PostgreSQL and SQLite with their schema if it is not the default one, elsewhere without.
+            Table functions that describe tables are among them,
             others and the names of common table expressions are not.
         limit_at: The character at which a LIMIT can be put, `None` where there is one already or where none can stand. It says
             where the text ends and nothing about the read, so that two reads that differ in it alone are equal.

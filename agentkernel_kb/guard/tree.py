@@ -157,13 +157,13 @@ def names_of_tables(tree: Expr, rules: GuardDialect) -> frozenset[str]:
     names = _telling(tree, rules)
     for table in tree.find_all(exp.Table):
         if isinstance(table.this, exp.Identifier):
-            parts = tuple(folded(part.name) for part in table.parts)
-            if len(parts) > 1 or not _is_common_table(table, folded(table.name)):
+            parts = tuple(_compared(part, rules) for part in table.parts)
+            if len(parts) > 1 or not _is_common_table(table, _compared(table.this, rules), rules):
                 names.add(_known_as(parts, rules))
     for found in tree.find_all(exp.In):
         if (field := found.args.get("field")) is not None:
             name, is_qualified = folded(field.name), isinstance(field, exp.Column) and len(field.parts) > 1
-            if is_qualified or not _is_common_table(found, name):
+            if is_qualified or not _is_common_table(found, name, rules):
                 names.add(name)
     return frozenset(names - {""})
 
@@ -181,13 +181,18 @@ def _telling(tree: Expr, rules: GuardDialect) -> set[str]:
     return (functions & rules.catalogue_functions) | types
 
 
+def _compared(name: Expr, rules: GuardDialect) -> str:
+    """Return a name as the engine compares it with others."""
+    return name.name if rules.exact_quoted and name.args.get("quoted") else folded(name.name)
+
+
 def _known_as(parts: tuple[str, ...], rules: GuardDialect) -> str:
     if not rules.default_schemas or parts[:-1] in rules.default_schemas | {()}:
         return parts[-1]
     return ".".join(parts)
 
 
-def _is_common_table(node: Expr, name: str) -> bool:
+def _is_common_table(node: Expr, name: str, rules: GuardDialect) -> bool:
     """Tell whether `name`, where `node` stands, is a common table expression and hides a table of that name."""
     from sqlglot import exp
 
@@ -199,7 +204,7 @@ def _is_common_table(node: Expr, name: str) -> bool:
             visible = parent.expressions[: own + bool(parent.args.get("recursive"))]
         else:
             visible = clause.expressions if isinstance(clause, exp.With) and clause is not child else []
-        if any(folded(cte.alias) == name for cte in visible):
+        if any(_compared(cte.args["alias"].this, rules) == name for cte in visible):
             return True
         child, parent = parent, parent.parent
     return False

@@ -52,7 +52,7 @@ class Fault(NamedTuple):
 
 
 class World(Protocol):
-    """What a dialect's world module offers; `run_unguarded(path, statement) -> str` may come on top."""
+    """What a dialect's world module offers; `run_unguarded(path, statement) -> str` and `tear_down(path)` may come on top."""
 
     def build(self, folder: Path) -> Path:
         """Make the sample store in an empty folder and return its path."""
@@ -145,8 +145,10 @@ class Range:
         self._fingerprint, self._files = world.fingerprint(self.store), self._seen_files()
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening, and remove what the world made elsewhere than in the folder."""
         self._listener.close()
+        if (tear_down := getattr(self._world, "tear_down", None)) is not None:
+            tear_down(self.store)
 
     def aimed(self, statement: str) -> str:
         """Return a statement with the placeholders for the canary and the port filled in."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import servers
 from corpora import runner
 from corpora.runner import (
     CORPORA,
@@ -37,8 +38,15 @@ STOP = threading.Event()
 PAST_THE_GUARD = [dialect for dialect in dialects() if unguarded_of(world_of(dialect)) is not None]
 
 
+def _of(dialects: list[str]) -> list[object]:
+    """Return the dialects, those of servers with the mark of their server."""
+    return [
+        pytest.param(dialect, marks=[pytest.mark.server(dialect)] if dialect in servers.NAMES else []) for dialect in dialects
+    ]
+
+
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("dialect", dialects())
+@pytest.mark.parametrize("dialect", _of(dialects()))
 def test_no_attack_gets_through(dialect: str, tmp_path: Path) -> None:
     report = all_attacks(dialect, tmp_path)
     assert report.faults == []
@@ -46,14 +54,14 @@ def test_no_attack_gets_through(dialect: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("dialect", dialects())
+@pytest.mark.parametrize("dialect", _of(dialects()))
 def test_hardly_an_honest_read_is_refused(dialect: str, tmp_path: Path) -> None:
     report = all_reads(dialect, tmp_path)
     assert report.percent < MAX_PERCENT, report.refused
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("dialect", PAST_THE_GUARD)
+@pytest.mark.parametrize("dialect", _of(PAST_THE_GUARD))
 def test_the_engine_alone_keeps_its_data(dialect: str, tmp_path: Path) -> None:
     world = world_of(dialect)
     assert world is not None

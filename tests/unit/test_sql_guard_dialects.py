@@ -135,7 +135,8 @@ def test_comments_nest(statement: str, depth: int) -> None:
 @pytest.mark.parametrize(
     ("dialect", "statement", "expected"),
     [
-        ("postgres", "TABLE sales.T LIMIT 7", ReadStatement(has_limit=True, limit=7, tables=frozenset({"t"}))),
+        ("postgres", "TABLE sales.T LIMIT 7", ReadStatement(has_limit=True, limit=7, tables=frozenset({"sales.t"}))),
+        ("postgres", 'SELECT * FROM public.T, "T"', ReadStatement(tables=frozenset({"t", "T"}))),
         ("postgres", "SELECT * FROM a, unnest(b) AS u(x)", ReadStatement(tables=frozenset({"a"}))),
         ("postgres", "SELECT 1 FETCH FIRST 5 ROWS ONLY", ReadStatement(has_limit=True)),
         ("trino", 'SELECT * FROM lake.s."T$files" OFFSET 2 LIMIT 5', ReadStatement(True, 5, frozenset({"t$files"}))),
