@@ -10,7 +10,7 @@ from concurrent.futures import Future, wait
 from typing import Any
 
 from agentkernel_kb.deadline import Deadline
-from agentkernel_kb.errors import KnowledgeStateError, KnowledgeTimeoutError
+from agentkernel_kb.errors import KnowledgeError, KnowledgeStateError, KnowledgeTimeoutError
 from agentkernel_kb.isolation.launch import Launch
 from agentkernel_kb.isolation.process import Child
 from agentkernel_kb.workers import WorkerPool
@@ -45,7 +45,7 @@ class ChildPool:
         self._most = most
         # As many threads as children: what has a thread has a child.
         self._workers = WorkerPool(most, f"child-{name}")
-        self._crew = _Crew(launch, idle_seconds)
+        self._crew = _Crew(launch, most, idle_seconds)
         self._finalizer = weakref.finalize(self, _dismiss, self._workers, self._crew)
         _watch_forks()
         _POOLS.add(self)
@@ -139,14 +139,16 @@ class _Job:
 
 
 class _Crew:
-    """The children of a pool."""
+    """The children of a pool. One that ended is replaced at once, so that the next call need not wait for all of a start."""
 
-    def __init__(self, launch: Launch, idle_seconds: float) -> None:
+    def __init__(self, launch: Launch, most: int, idle_seconds: float) -> None:
         self._launch = launch
+        self._most = most
         self._idle_seconds = idle_seconds
-        self._lock = threading.Lock()
+        self._state = threading.Condition()
         self._idle: list[tuple[Child, float]] = []
         self._busy: set[Child] = set()
+        self._coming = self._awaited = 0
         self._reaper: threading.Timer | None = None
         self._is_closed = False
 
@@ -162,39 +164,65 @@ class _Crew:
             self._give_back(child)
 
     def _taken(self, name: str) -> Child:
-        while True:
-            with self._lock:
-                if self._is_closed:
-                    raise KnowledgeStateError(f"'{name}' is closed.")
-                child = self._idle.pop()[0] if self._idle else None
-                if child is not None and child.is_alive:
-                    self._busy.add(child)
-                    return child
-            if child is None:
-                return self._started(name)
-            child.end(0)
-
-    def _started(self, name: str) -> Child:
-        child = Child(self._launch)
-        with self._lock:
+        child = self._free(name) or Child(self._launch)
+        with self._state:
             if not self._is_closed:
                 self._busy.add(child)
                 return child
         child.end(_CLOSING_SECONDS)
         raise KnowledgeStateError(f"'{name}' is closed.")
 
+    def _free(self, name: str) -> Child | None:
+        """Return a child that is idle, or will be soon, or `None` where the caller had better start one."""
+        while True:
+            with self._state:
+                while not self._idle and self._awaited < self._coming and not self._is_closed:
+                    self._awaited += 1
+                    self._state.wait()
+                    self._awaited -= 1
+                if self._is_closed:
+                    raise KnowledgeStateError(f"'{name}' is closed.")
+                if not self._idle:
+                    return None
+                child, _ = self._idle.pop()
+            if child.is_alive:
+                return child
+            child.end(0)
+
     def _give_back(self, child: Child) -> None:
-        with self._lock:
+        with self._state:
             self._busy.discard(child)
             stays = child.is_alive and not child.is_worn and not self._is_closed
             if stays:
-                self._idle.append((child, time.monotonic()))
-                self._see_to_idle()
+                self._add_idle(child)
+            elif not self._is_closed and len(self._idle) + len(self._busy) + self._coming < self._most:
+                self._coming += 1
+                threading.Thread(target=self._replace, name="child-start", daemon=True).start()
         if not stays:
             child.end(_CLOSING_SECONDS if child.is_worn or self._is_closed else 0)
 
+    def _replace(self) -> None:
+        child = None
+        try:
+            child = Child(self._launch)
+        except KnowledgeError:  # Whoever needs one will be told.
+            pass
+        finally:
+            with self._state:
+                self._coming -= 1
+                if child is not None and not self._is_closed:
+                    self._add_idle(child)
+                    child = None
+                self._state.notify_all()
+        if child is not None:
+            child.end(_CLOSING_SECONDS)
+
+    def _add_idle(self, child: Child) -> None:
+        """Keep a child for later, and see to it that there are not too many for long. The lock is held."""
+        self._idle.append((child, time.monotonic()))
+        self._see_to_idle()
+
     def _see_to_idle(self) -> None:
-        """Look later at those that are idle, if there are more than one. The lock is held."""
         if len(self._idle) > 1 and self._reaper is None:
             self._reaper = threading.Timer(self._idle_seconds, self._end_idle)
             self._reaper.daemon = True
@@ -202,7 +230,7 @@ class _Crew:
 
     def _end_idle(self) -> None:
         before = time.monotonic() - self._idle_seconds
-        with self._lock:
+        with self._state:
             self._reaper = None
             # Those that were used last stand at the end, and the last of all stays.
             ended = [pair for pair in self._idle[:-1] if pair[1] <= before]
@@ -213,12 +241,13 @@ class _Crew:
 
     def close(self) -> None:
         """Take no more calls and end all children."""
-        with self._lock:
+        with self._state:
             self._is_closed = True
             idle, self._idle = self._idle, []
             busy = list(self._busy)
             if self._reaper is not None:
                 self._reaper.cancel()
+            self._state.notify_all()
         for child in busy:
             child.kill()
         for child, _ in idle:
@@ -227,8 +256,9 @@ class _Crew:
     def abandon(self) -> None:
         """Let go of the children of another process, whose threads may have held the lock."""
         children = [*(child for child, _ in self._idle), *self._busy]
-        self._lock = threading.Lock()
+        self._state = threading.Condition()
         self._idle, self._busy, self._reaper = [], set(), None
+        self._coming = self._awaited = 0
         for child in children:
             child.abandon()
 
