@@ -40,6 +40,8 @@ if TYPE_CHECKING:
         ToolDescription,
         describe,
     )
+    from agentkernel_kb.okf.manager import OKFManager
+    from agentkernel_kb.okf.model import OKFBundle, OKFConcept, OKFDiagnostic, TrustTier
     from agentkernel_kb.router.events import ToolEvent
     from agentkernel_kb.router.health import BackendHealth
     from agentkernel_kb.router.limits import Limits
@@ -80,6 +82,8 @@ _HOMES = {
         "ToolDescription",
         "describe",
     ),
+    "okf.manager": ("OKFManager",),
+    "okf.model": ("OKFBundle", "OKFConcept", "OKFDiagnostic", "TrustTier"),
     "router.events": ("ToolEvent",),
     "router.health": ("BackendHealth",),
     "router.limits": ("Limits",),
@@ -118,6 +122,10 @@ __all__ = [
     "KnowledgeTimeoutError",
     "Limits",
     "LocalDocumentStore",
+    "OKFBundle",
+    "OKFConcept",
+    "OKFDiagnostic",
+    "OKFManager",
     "Record",
     "RecordPage",
     "Resilience",
@@ -125,6 +133,7 @@ __all__ = [
     "SemanticMap",
     "ToolDescription",
     "ToolEvent",
+    "TrustTier",
     "UnsupportedKnowledgeOperationError",
     "acting_as",
     "current_identity",

@@ -27,7 +27,7 @@ class BuiltInBackend:
     Attributes:
         module: Its module.
         class_name: Its class in that module.
-        extra: The extra that installs its SDK.
+        extra: The extra that installs its SDK; `""` where the base install has all it needs.
     """
 
     module: str
@@ -39,6 +39,7 @@ BUILT_IN = {
     "chroma": BuiltInBackend("agentkernel_kb.chroma", "ChromaManager", "chroma"),
     "ladybug": BuiltInBackend("agentkernel_kb.ladybug", "LadybugManager", "ladybug"),
     "neo4j": BuiltInBackend("agentkernel_kb.neo4j", "Neo4jManager", "neo4j"),
+    "okf": BuiltInBackend("agentkernel_kb.okf", "OKFManager", ""),
     "sql": BuiltInBackend("agentkernel_kb.sql", "SQLManager", "sql"),
     "starburst": BuiltInBackend("agentkernel_kb.starburst", "StarburstManager", "starburst"),
 }

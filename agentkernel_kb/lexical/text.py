@@ -1,0 +1,109 @@
+"""What of a text an index sees: case and accents folded, scripts without spaces cut into overlapping pairs."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from itertools import pairwise
+
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+"""Scripts that write words without spaces, or glue particles to them, as ranges of a regular expression: ideographs, kana,
+hangul, Thai, Lao, Burmese and Khmer."""
+
+# Accents of Latin, Greek and Cyrillic letters; й keeps its breve, which makes it a letter of its own.
+_ACCENT = re.compile("(?<!и)[\u0300-\u036f]")
+_RUN = re.compile(f"[{UNSPACED}]+")
+# What stands between blanks and is not all ASCII; whatever is ASCII is folded by the index itself.
+_FOREIGN = re.compile(r"[!-~]*[^\x00-\x7f]+[^\x00-\x20]*")
+# Names of languages and the like, whose signs are no letters for any tokenizer.
+_SIGNED = re.compile(r"(?<![\w+#])([A-Za-z])(\+\+|#)(?![\w+#])")
+_SIGNS = {"++": "plusplus", "#": "sharp"}
+_CACHED_FOLDS = 4_096
+
+
+def fold(text: str) -> str:
+    """Return `text` with compatibility forms, case and accents folded: `Ｃａｆé` becomes `cafe`."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    return unicodedata.normalize("NFKC", _ACCENT.sub("", decomposed))
+
+
+def index_text(text: str) -> str:
+    """Return `text` as a full-text index is to read it, which splits it at whatever is no letter, mark or digit.
+
+    Plain ASCII comes back as it is, for the index folds its case. Everything else is folded, and a run of a script without
+    spaces becomes its overlapping pairs and its last character: `知識管理` is `知識 識管 管理 理`. So every part of a run is
+    a phrase of pairs, and every single character the beginning of a term. `C++` and `C#` become words of their own.
+    """
+    if _may_be_signed(text):
+        text = _SIGNED.sub(_named, text)
+    if text.isascii():
+        return text
+    return _FOREIGN.sub(_folded, text)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the terms of `text` in order, as the index holds them: folded, pairs for scripts without spaces.
+
+    Letters, digits and the marks that belong to letters make words; everything else separates them.
+    """
+    spaced = fold(index_text(text))
+    if spaced.isascii():
+        return re.findall("[a-z0-9]+", spaced)
+    return "".join(character if _is_word(character) else " " for character in spaced).split()
+
+
+def is_unspaced(term: str) -> bool:
+    """Tell whether a term is of a script without spaces."""
+    return _RUN.fullmatch(term) is not None
+
+
+def runs_of(text: str) -> list[str]:
+    """Return the folded words of `text` in order, a run of a script without spaces whole."""
+    folded = fold(_SIGNED.sub(_named, text))
+    spaced = _RUN.sub(lambda match: f" {match[0]} ", folded)
+    return "".join(character if _is_word(character) else " " for character in spaced).split()
+
+
+def pairs(run: str) -> list[str]:
+    """Return the overlapping pairs of a run of a script without spaces; a single character is its own."""
+    return [first + second for first, second in pairwise(run)] or [run]
+
+
+def _may_be_signed(text: str) -> bool:
+    """Tell cheaply whether there may be a name such as `C#`: most texts have none, and some thousands are read in a second."""
+    if "++" in text:
+        return True
+    place = text.find("#", 1)
+    while place > 0:
+        if text[place - 1].isalpha():
+            return True
+        place = text.find("#", place + 1)
+    return False
+
+
+def _terms_of_run(run: str) -> list[str]:
+    return [*pairs(run), run[-1]] if len(run) > 1 else [run]
+
+
+def _named(match: re.Match[str]) -> str:
+    return f"{match[1]}{_SIGNS[match[2]]}"
+
+
+@lru_cache(maxsize=_CACHED_FOLDS)
+def _folded_word(word: str) -> str:
+    return _RUN.sub(lambda match: f" {' '.join(_terms_of_run(match[0]))} ", fold(word))
+
+
+def _folded(match: re.Match[str]) -> str:
+    return _folded_word(match[0]) if match.end() - match.start() <= 64 else _folded_word.__wrapped__(match[0])
+
+
+def _is_word(character: str) -> bool:
+    kind = unicodedata.category(character)
+    return kind[0] in "LN" or kind in ("Mn", "Mc", "Co")
