@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from agentkernel_kb.chroma.connection import Folder, Given, Server
+from agentkernel_kb.chroma.connection import Folder, Given
 from agentkernel_kb.chroma.records import Distance
+from agentkernel_kb.chroma.server import Server
 from agentkernel_kb.errors import AKConfigError
 
 DEFAULT_PATH = "./chroma_db"
@@ -49,7 +50,7 @@ class ServerArguments:
 
 
 def check_plain_arguments(
-    subject: str, collection_name: Any, description: Any, distance: Any, *, download: Any, min_score: Any
+    subject: str, collection_name: Any, description: Any, distance: Any, *, download: Any, min_score: Any, connect: Any
 ) -> None:
     """Check the arguments that do not say where Chroma is.
 
@@ -64,6 +65,8 @@ def check_plain_arguments(
         raise AKConfigError(f"'{subject}': distance must be one of {list(get_args(Distance))} or None, not {distance!r}.")
     if not isinstance(download, bool):
         raise AKConfigError(f"'{subject}': download must be True or False, not {download!r}.")
+    if connect not in ("eager", "lazy"):
+        raise AKConfigError(f"'{subject}': connect must be 'eager' or 'lazy', not {connect!r}.")
     if min_score is not None and not _is_finite_number(min_score):
         raise AKConfigError(f"'{subject}': min_score must be a finite number or None, not {min_score!r}.")
 

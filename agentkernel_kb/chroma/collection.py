@@ -29,16 +29,18 @@ class BoundCollection:
 
     Args:
         connection: An open connection.
-        name: Name of the collection, which is made where it is missing.
+        name: Name of the collection.
         embedding: The function.
         distance: The distance it must have, `None` for any; a new one gets `cosine`.
         subject: Name of the backend, for messages.
         place: Where its Chroma is, for messages.
         min_score: Lowest score of a hit, `None` for any.
+        create: Make the collection where it is missing.
 
     Raises:
         AKConfigError: The name is not allowed, the collection was built with another function, dimension or distance, or
             no score of its distance can reach `min_score`.
+        KnowledgeConnectionError: It is missing, and is not to be made.
         KnowledgeBackendError: Chroma failed.
     """
 
@@ -52,6 +54,7 @@ class BoundCollection:
         place: str,
         *,
         min_score: float | None = None,
+        create: bool = True,
     ) -> None:
         self._connection = connection
         self._client = connection.client
@@ -62,7 +65,7 @@ class BoundCollection:
         self._min_score = min_score
         self._bound = False
         with translated(subject, place, "open its collection"):
-            collection = self._get_or_create(distance)
+            collection = self._get_or_create(distance) if create else self._get()
         self._check_origin(collection)
         self._collection = collection
         self._check_distance(distance)
@@ -115,6 +118,12 @@ class BoundCollection:
         for start in range(0, len(prepared), size):
             with self._connection.storing():
                 self._store_batch(prepared[start : start + size], vectors[start : start + size])
+
+    def check(self) -> str:
+        """Return Chroma's version, once it has said that the collection is there."""
+        version = self._client.get_version()
+        self._get()
+        return version
 
     def _query(
         self, vector: list[float], limit: int, where: Mapping[str, Any] | None, where_document: Mapping[str, Any] | None

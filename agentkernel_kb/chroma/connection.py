@@ -1,4 +1,4 @@
-"""The ways to a Chroma: a folder, a server, or a client that the application made; opened, shared and closed."""
+"""The ways to a Chroma on this machine: a folder, or a client that the application made; opened, shared and closed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import inspect
 import os
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -16,25 +15,17 @@ from weakref import WeakValueDictionary
 
 from agentkernel_kb.chroma.failures import translated
 from agentkernel_kb.chroma.sharing import SharedFolder
-from agentkernel_kb.chroma.unpublished import http_sessions, open_folders, reloader
+from agentkernel_kb.chroma.unpublished import open_folders, reloader
 from agentkernel_kb.chroma.writer_lock import WriterLock
 from agentkernel_kb.errors import (
     AKConfigError,
-    KnowledgeBackendError,
     KnowledgeConnectionError,
     KnowledgeDependencyError,
     KnowledgeStateError,
 )
-from agentkernel_kb.workers import WorkerPool
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
-
-CONNECT_SECONDS = 10.0
-"""How long a server may take to answer the first time."""
-
-REQUEST_SECONDS = 120.0
-"""How long one request to a server may take, so that a server that hangs does not keep threads for ever."""
 
 # Chroma keeps one system per folder and process, and does not guard that table against threads.
 _EMBEDDED = threading.RLock()
@@ -114,6 +105,9 @@ class Folder:
     path: Path
     options: Mapping[str, str]
 
+    def give_up(self) -> None:
+        """Nothing is under way: opening it is waited for."""
+
     @property
     def place(self) -> str:
         """Where it is, for messages."""
@@ -146,7 +140,7 @@ class Folder:
         path = next((known for known in systems or () if Path(known).resolve() == self.path), str(self.path))
         is_new = systems is not None and path not in systems
         try:
-            return chromadb.PersistentClient(path, settings=_settings(), **self.options), is_new
+            return chromadb.PersistentClient(path, settings=new_settings(), **self.options), is_new
         except Exception as error:
             # chromadb 1.5.9 keeps a system that failed to start, so that every later attempt would fail as well.
             if is_new and systems:
@@ -159,58 +153,13 @@ class Folder:
 
 
 @dataclass(frozen=True)
-class Server:
-    """A Chroma server."""
-
-    host: str
-    port: int
-    ssl: bool
-    headers: Mapping[str, str] = field(repr=False)
-    options: Mapping[str, str]
-
-    @property
-    def place(self) -> str:
-        """Where it is, for messages."""
-        return f"{self.host}:{self.port}"
-
-    def open(self, subject: str) -> Connection:
-        """Connect to the server.
-
-        Raises:
-            KnowledgeConnectionError: It does not answer within 10 seconds, or not at all.
-            KnowledgeBackendError: It refuses.
-        """
-        pool = WorkerPool(1, f"kb-{subject}-connect")
-        future = pool.submit(self._client)
-        pool.release()
-        try:
-            with translated(subject, self.place, "connect"):
-                client = future.result(CONNECT_SECONDS)
-        except KnowledgeBackendError as error:
-            if future.done():
-                raise
-            future.add_done_callback(_close_late)
-            raise KnowledgeConnectionError(
-                f"Chroma at {self.place} did not answer '{subject}' within {CONNECT_SECONDS:g} seconds."
-            ) from error
-        return Connection(client, lambda: _close_http(client))
-
-    def _client(self) -> ClientAPI:
-        import chromadb
-
-        client = chromadb.HttpClient(
-            self.host, self.port, ssl=self.ssl, headers=dict(self.headers), settings=_settings(), **self.options
-        )
-        for session in http_sessions(client):
-            session.timeout = (CONNECT_SECONDS, REQUEST_SECONDS, REQUEST_SECONDS, REQUEST_SECONDS)
-        return client
-
-
-@dataclass(frozen=True)
 class Given:
     """A client that the application made, and closes itself."""
 
     client: Any = field(repr=False)
+
+    def give_up(self) -> None:
+        """Nothing is under way: opening it takes no time."""
 
     @property
     def place(self) -> str:
@@ -257,7 +206,8 @@ def require_chroma(subject: str) -> None:
         raise KnowledgeDependencyError("chroma", f"ChromaManager '{subject}'") from error
 
 
-def _settings() -> Any:
+def new_settings() -> Any:
+    """Return settings of Chroma that tell nobody of its use."""
     from chromadb.config import Settings
 
     return Settings(anonymized_telemetry=False)
@@ -266,16 +216,3 @@ def _settings() -> Any:
 def _close_embedded(client: ClientAPI) -> None:
     with _EMBEDDED:
         cast("Any", client).close()
-
-
-def _close_http(client: ClientAPI) -> None:
-    sessions = http_sessions(client)
-    with suppress(Exception):
-        cast("Any", client).close()
-    for session in sessions:
-        session.close()
-
-
-def _close_late(future: Future[ClientAPI]) -> None:
-    if future.exception() is None:
-        _close_http(future.result())

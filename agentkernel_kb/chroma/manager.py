@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from agentkernel_kb.base import KnowledgeBase
 from agentkernel_kb.chroma.arguments import DEFAULT_PATH, ServerArguments, check_plain_arguments, choose_source
@@ -14,13 +14,21 @@ from agentkernel_kb.chroma.connection import Connection, require_chroma
 from agentkernel_kb.chroma.embedding import Embedding, EmbeddingFunction
 from agentkernel_kb.chroma.failures import translated
 from agentkernel_kb.chroma.records import Distance, prepare
-from agentkernel_kb.errors import KnowledgeBackendError, KnowledgeStateError
+from agentkernel_kb.chroma.server import connect_seconds, within
+from agentkernel_kb.errors import (
+    KnowledgeBackendError,
+    KnowledgeConnectionError,
+    KnowledgeStateError,
+    KnowledgeTimeoutError,
+)
 from agentkernel_kb.model import KnowledgeCapabilities, Record
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from chromadb.api import ClientAPI
+
+T = TypeVar("T")
 
 DEFAULT_NAME = "chromadb"
 DEFAULT_DESCRIPTION = "Passages of text, found by what they mean rather than by exact words."
@@ -51,12 +59,14 @@ class ChromaManager(KnowledgeBase):
         download: Chroma's default model may be fetched at first use where it is absent.
         min_score: Lowest score of what a search returns, itself included; `None` for any. Its range is that of the scores:
             up to 1 for `cosine` and `l2`, any number for `ip`.
+        connect: `eager` opens the collection now; `lazy` at its first use, and again at the next one where that fails.
 
     Raises:
         AKConfigError: Arguments are wrong or contradict each other, the collection was built with another function or
             distance, or no score of its distance can reach `min_score`.
         KnowledgeDependencyError: Chroma is not installed.
-        KnowledgeConnectionError: The folder or server cannot be opened.
+        KnowledgeConnectionError: The folder or server cannot be opened; `state` says why.
+        KnowledgeTimeoutError: The server did not answer within 10 seconds.
     """
 
     def __init__(
@@ -77,11 +87,20 @@ class ChromaManager(KnowledgeBase):
         distance: Distance | None = None,
         download: bool = False,
         min_score: float | None = None,
+        connect: Literal["eager", "lazy"] = "eager",
     ) -> None:
         super().__init__(
             KnowledgeCapabilities(kinds=["vector"], search=True, search_mode="semantic", writable=True), name or DEFAULT_NAME
         )
-        check_plain_arguments(self.backend_name, collection_name, description, distance, download=download, min_score=min_score)
+        check_plain_arguments(
+            self.backend_name,
+            collection_name,
+            description,
+            distance,
+            download=download,
+            min_score=min_score,
+            connect=connect,
+        )
         self._description = description
         self._collection_name = collection_name
         self._distance: Distance | None = distance
@@ -98,7 +117,9 @@ class ChromaManager(KnowledgeBase):
         self._lock = threading.RLock()
         self._connection: Connection | None = None
         self._collection: BoundCollection | None = None
-        self.connect()
+        self._is_closed = False
+        if connect == "eager":
+            self.connect()
 
     @property
     def backend_name(self) -> str:
@@ -113,25 +134,29 @@ class ChromaManager(KnowledgeBase):
             KnowledgeDependencyError: Chroma is not installed.
             KnowledgeConnectionError: The folder or server cannot be opened.
         """
-        with self._lock:
-            if self._collection is not None:
-                return
-            require_chroma(self.backend_name)
-            connection = self._source.open(self.backend_name)
-            try:
-                self._collection = BoundCollection(
-                    connection,
-                    self._collection_name,
-                    self._embedding,
-                    self._distance,
-                    self.backend_name,
-                    self._source.place,
-                    min_score=self._min_score,
-                )
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
+        with self._locked():
+            if self._collection is None:
+                require_chroma(self.backend_name)
+                connection = self._source.open(self.backend_name)
+                try:
+                    self._collection = self._bound(connection)
+                except BaseException:
+                    connection.close()
+                    raise
+                self._connection = connection
+            self._is_closed = False
+
+    def _bound(self, connection: Connection, *, create: bool = True) -> BoundCollection:
+        return BoundCollection(
+            connection,
+            self._collection_name,
+            self._embedding,
+            self._distance,
+            self.backend_name,
+            self._source.place,
+            min_score=self._min_score,
+            create=create,
+        )
 
     def get_description(self) -> str:
         """Return the backend's name and what its collection holds."""
@@ -153,7 +178,8 @@ class ChromaManager(KnowledgeBase):
             limit: Most records to return; less than 1 means 1.
             where: A filter of Chroma over metadata, such as `{"year": {"$gte": 2024}}`.
             where_document: A filter of Chroma over the text, such as `{"$contains": "refund"}`.
-            kwargs: Unknown arguments are ignored.
+            kwargs: Unknown arguments are ignored. `timeout=` is how many seconds a server has for it; embedding, and an
+                embedded Chroma, can't be interrupted, and so the router does not count on it.
 
         Returns:
             Records as they were written, with `metadata["id"]` and `metadata["score"]`, ties broken by id. The score is cosine
@@ -167,16 +193,18 @@ class ChromaManager(KnowledgeBase):
             KnowledgeBackendError: Chroma or the embedding function failed.
             KnowledgeStateError: The backend is closed.
         """
-        collection, _ = self._opened()
-        if not query.strip():
-            return []
-        vector = self._embedding.query(query)
-        with self._translated("search"):
-            return collection.search(query, vector, max(1, limit), where, where_document)
+        with within(kwargs.get("timeout")):
+            collection, _ = self._opened()
+            if not query.strip():
+                return []
+            vector = self._embedding.query(query)
+            return self._on_collection(
+                "search", collection, lambda current: current.search(query, vector, max(1, limit), where, where_document)
+            )
 
     def write(self, records: Iterable[Record], **kwargs: Any) -> None:
         """Store records; see `add`."""
-        self.add(records)
+        self.add(records, **kwargs)
 
     def add(self, records: Iterable[Record], **kwargs: Any) -> list[str]:
         """Store records, each in place of the one with the same id.
@@ -187,7 +215,7 @@ class ChromaManager(KnowledgeBase):
         Args:
             records: The records. `metadata["id"]` is the id, if it is one line of text without a comma; otherwise the id is a
                 digest of `metadata["source"]` and the text.
-            kwargs: Unknown arguments are ignored.
+            kwargs: Unknown arguments are ignored. `timeout=` is how many seconds a server has for all of it.
 
         Returns:
             The ids of what was stored, in order, each once.
@@ -198,28 +226,84 @@ class ChromaManager(KnowledgeBase):
             KnowledgeStateError: The backend is closed, or another process writes to the folder. Nothing was stored.
             KnowledgeBackendError: Chroma or the embedding function failed.
         """
-        collection, connection = self._opened()
-        prepared = prepare(records, self.backend_name)
-        if not prepared:
-            return []
-        vectors = self._embedding.documents([one.text for one in prepared])
-        with self._translated("write"), connection.writing():
-            collection.store(prepared, vectors)
+        with within(kwargs.get("timeout")):
+            collection, connection = self._opened()
+            prepared = prepare(records, self.backend_name)
+            if not prepared:
+                return []
+            vectors = self._embedding.documents([one.text for one in prepared])
+
+            def store(current: BoundCollection) -> None:
+                with connection.writing():
+                    current.store(prepared, vectors)
+
+            self._on_collection("write", collection, store)
         return [one.id for one in prepared]
+
+    def ping(self, *, timeout: float | None = None) -> str:
+        """Reach Chroma and the collection, and return Chroma's version as it tells it.
+
+        Args:
+            timeout: Seconds that a server has; an embedded Chroma can't be interrupted.
+
+        Raises:
+            KnowledgeConnectionError: It cannot be used; `state` says why. `missing` also means that the collection was deleted.
+            KnowledgeTimeoutError: No answer in time.
+            KnowledgeStateError: The backend is closed.
+        """
+        with within(timeout):
+            collection, _ = self._opened()
+            with self._translated("answer a ping"):
+                return collection.check()
 
     def close(self) -> None:
         """Release the folder or the connection. May be called twice; a client that was given stays open."""
+        self._source.give_up()
         with self._lock:
             connection, self._connection, self._collection = self._connection, None, None
+            self._is_closed = True
         if connection is not None:
             connection.close()
 
     def _opened(self) -> tuple[BoundCollection, Connection]:
-        with self._lock:
+        with self._locked():
+            if self._is_closed:
+                raise self._closed()
+            if self._collection is None:
+                self.connect()
             if self._collection is None or self._connection is None:
                 raise self._closed()
             self._connection.check_process(self.backend_name)
             return self._collection, self._connection
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        """Hold the lock; whoever waits for it, waits for a server to be connected, and no longer than for one itself."""
+        if not self._lock.acquire(timeout=connect_seconds()):
+            raise KnowledgeTimeoutError(f"Chroma at {self._source.place} is still being connected by '{self.backend_name}'.")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _on_collection(self, doing: str, collection: BoundCollection, work: Callable[[BoundCollection], T]) -> T:
+        """Do something on the collection, and once more if it was deleted and made anew by somebody else meanwhile."""
+        try:
+            with self._translated(doing):
+                return work(collection)
+        except KnowledgeConnectionError as error:
+            if error.state != "missing":
+                raise
+        with self._translated(doing):
+            return work(self._made_anew(collection))
+
+    def _made_anew(self, gone: BoundCollection) -> BoundCollection:
+        with self._locked():
+            if self._connection is None:
+                raise self._closed()
+            if self._collection is gone:
+                self._collection = self._bound(self._connection, create=False)
+            return self._collection or gone
 
     def _closed(self) -> KnowledgeStateError:
         return KnowledgeStateError(f"'{self.backend_name}' is closed; call connect() to open it again.")
