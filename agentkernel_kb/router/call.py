@@ -107,13 +107,9 @@ class Caller:
         """Ask the backend, if it is not left alone, and again where that is safe and may help."""
         plan.ticket = self.shield.enter(plan.target.name)
         try:
-            try:
-                plan.attempts = 1
-                answer = run(plan, self._serve)
-            except Exception as error:
-                if not self.shield.may_repeat(plan, error):
-                    raise
-                answer = self.shield.repeated(plan, error, self._again)
+            answer = self._heard(plan)
+            if not isinstance(answer, Answer):
+                answer = self.shield.repeated(plan, answer, self._again)
         except BaseException as error:
             self.shield.failed(plan.target, plan.ticket, error)
             raise
@@ -124,18 +120,31 @@ class Caller:
         """`_asked` without blocking the event loop."""
         plan.ticket = self.shield.enter(plan.target.name)
         try:
-            try:
-                plan.attempts = 1
-                answer = await arun(plan, self._serve, self._answer, self.limits.rows)
-            except Exception as error:
-                if not self.shield.may_repeat(plan, error):
-                    raise
-                answer = await self.shield.arepeated(plan, error, self._aagain)
+            answer = await self._aheard(plan)
+            if not isinstance(answer, Answer):
+                answer = await self.shield.arepeated(plan, answer, self._aagain)
         except BaseException as error:
             self.shield.failed(plan.target, plan.ticket, error)
             raise
         self.shield.answered(plan, answer)
         return answer
+
+    def _heard(self, plan: Plan) -> Answer | Exception:
+        """Ask once, and return an error after which the call may be made again: it is over then, and hides in no later one."""
+        try:
+            return self._again(plan)
+        except Exception as error:
+            if not self.shield.may_repeat(plan, error):
+                raise
+            return error
+
+    async def _aheard(self, plan: Plan) -> Answer | Exception:
+        try:
+            return await self._aagain(plan)
+        except Exception as error:
+            if not self.shield.may_repeat(plan, error):
+                raise
+            return error
 
     def _again(self, plan: Plan) -> Answer:
         plan.attempts += 1
@@ -169,7 +178,8 @@ class Caller:
         name, operation = (plan.target.name, plan.operation) if plan else ("", "call")
         log_failure(error, name, operation)
         if isinstance(error, KnowledgeCapabilityError) and plan:
-            if error.capability not in get_args(Operation) or error.capability == plan.operation:
+            still_declared = plan.target.backend.capabilities.supports(plan.operation)  # It may know more since it was opened.
+            if error.capability not in get_args(Operation) or (error.capability == plan.operation and still_declared):
                 return not_implemented(name, operation)
             capable = [other for other in self._planner.names_supporting(error.capability) if other != name]
             return undeclared(name, error.capability, capable, plan.target.capabilities)
