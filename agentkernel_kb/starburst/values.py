@@ -20,7 +20,8 @@ Decoder = Callable[[Any], Any]
 
 # Sketches and the like, which only functions of the server can read.
 _OPAQUE = frozenset(["HyperLogLog", "P4HyperLogLog", "KHyperLogLog", "SetDigest", "qdigest", "tdigest"])
-_MAX_OPAQUE_DEPTH = 24
+_CONTAINERS = frozenset(["array", "map", "row"])
+_MAX_DEPTH = 24
 
 
 def decoder(signature: Mapping[str, Any], depth: int = 0) -> Decoder:
@@ -31,13 +32,15 @@ def decoder(signature: Mapping[str, Any], depth: int = 0) -> Decoder:
         depth: How many types it stands in; beyond 24 values are encoded as they come.
     """
     kind, arguments = str(signature.get("rawType", "")), cast("list[dict[str, Any]]", signature.get("arguments") or [])
-    if depth >= _MAX_OPAQUE_DEPTH:
+    if depth >= _MAX_DEPTH:
         return encode
     if kind == "array":
         return _nullable(_array(decoder(arguments[0]["value"], depth + 1)))
     if kind == "map":
-        key, value = (decoder(argument["value"], depth + 1) for argument in arguments)
-        return _nullable(_map(key, value))
+        key, value = arguments[0]["value"], arguments[1]["value"]
+        # Keys of a JSON object are text: rows, arrays and maps are written out in them.
+        decode_key = str if key.get("rawType") in _CONTAINERS else decoder(key, depth + 1)
+        return _nullable(_map(decode_key, decoder(value, depth + 1)))
     if kind == "row":
         return _nullable(_row([argument["value"] for argument in arguments], depth))
     if kind == "varbinary":
@@ -62,7 +65,6 @@ def _array(decode: Decoder) -> Decoder:
 
 
 def _map(decode_key: Decoder, decode: Decoder) -> Decoder:
-    # The keys of a JSON object are text, also those of a map of numbers or rows, which the server writes out.
     return lambda entries: {str(decode_key(key)): decode(value) for key, value in entries.items()}
 
 
@@ -80,7 +82,7 @@ def _field_name(field: Mapping[str, Any]) -> str:
 def _binary(value: str) -> str:
     try:
         return str(encode(base64.b64decode(value, validate=True)))
-    except (binascii.Error, ValueError, TypeError):  # The key of a map of rows, say, is written out in another way.
+    except (binascii.Error, ValueError, TypeError):  # Some version may write it in another way.
         return str(value)
 
 
