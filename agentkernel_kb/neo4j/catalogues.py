@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from agentkernel_kb.deadline import Deadline
-from agentkernel_kb.errors import KnowledgeError, KnowledgeGuardError, KnowledgeQueryError
+from agentkernel_kb.errors import KnowledgeError, KnowledgeGuardError, KnowledgeQueryError, KnowledgeTimeoutError
 from agentkernel_kb.guard.neo4j import NEO4J
 from agentkernel_kb.neo4j.arguments import Scope
 from agentkernel_kb.neo4j.calls import Calls
@@ -48,14 +48,22 @@ class Catalogues:
         Raises:
             KnowledgeError: It cannot be had.
         """
-        scope = self._calls.scope()
-        if (known := self._known.get(scope)) and time.monotonic() <= known[0]:
-            return known[1]
-        with self._lock:
-            found = self._calls.run(
-                lambda driver, scope, deadline: read_catalogue(driver, scope, self._most, deadline),
-                Deadline(min(seconds, SECONDS)),
-            )
+        scope, deadline = self._calls.scope(), Deadline(min(seconds, SECONDS))
+        if known := self._fresh(scope):
+            return known
+        if not self._lock.acquire(timeout=deadline.left()):
+            raise KnowledgeTimeoutError(f"The schema could not be read within {deadline.seconds:g} s.")
+        try:  # Who waited for another reader has it now.
+            return self._fresh(scope) or self._read(scope, deadline)
+        finally:
+            self._lock.release()
+
+    def _fresh(self, scope: Scope) -> Catalogue | None:
+        known = self._known.get(scope)
+        return known[1] if known and time.monotonic() <= known[0] else None
+
+    def _read(self, scope: Scope, deadline: Deadline) -> Catalogue:
+        found = self._calls.run(lambda driver, scope, left: read_catalogue(driver, scope, self._most, left), deadline)
         if len(self._known) >= _MOST_SCOPES:
             self.forget()
         self._known[scope] = (time.monotonic() + (LIFETIME_SECONDS if found.is_whole else HURRIED_SECONDS), found)
