@@ -128,9 +128,7 @@ def _refusal(code: str, bucket: str, path: str) -> Exception:
     if path and code in _CHANGED:
         return DocumentChangedError(path)
     if code in _DENIED:
-        return KnowledgeConnectionError(
-            f"The S3 server does not let this application at {what} ({code}).", state="unauthorized"
-        )
+        return KnowledgeConnectionError(f"The S3 server denies this application {what} ({code}).", state="unauthorized")
     if code in _BUSY:
         return KnowledgeConnectionError(f"The S3 server is too busy for {what} ({code}).")
     if code in _ELSEWHERE:
