@@ -1,8 +1,8 @@
 """Calls of PostgreSQL that no deadline ends: their time grows with the product of two sizes.
 
 Inside of them the engine does not look up. Seen on PostgreSQL 18: `translate` of 100,000 characters by 100,000 others takes
-minutes, and neither `statement_timeout` nor a cancellation stops it. So of two sizes one has to be small for all to see: written
-out in the statement, or a column of a table.
+minutes, and neither `statement_timeout` nor a cancellation stops it. So of two sizes one has to be small for all to see:
+written out in the statement, or a column of a table.
 """
 
 from __future__ import annotations

@@ -150,9 +150,9 @@ def _checked_parameters(url: URL) -> dict[str, str]:
             f"The URL of a PostgreSQL database takes libpq's parameters, such as sslmode; these are not all: {sorted(given)}."
         ) from None
     parameters = {**_LINE, **{key: str(value) for key, value in own.items()}}
-    timeout = parameters.get("connect_timeout", "10")
-    if not timeout.isdecimal():
-        raise AKConfigError("connect_timeout is a whole number of seconds.")
+    for name in ("connect_timeout", "port"):
+        if not all(part.isdecimal() for part in parameters.get(name, "1").split(",")):
+            raise AKConfigError(f"{name} is a whole number.")
     if parameters.get("client_encoding", "utf8").lower() not in _ENCODINGS:
         raise AKConfigError("client_encoding is UTF8, whatever the database's own encoding is.")
     only_reads = "-c default_transaction_read_only=on"

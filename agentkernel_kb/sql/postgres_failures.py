@@ -52,7 +52,7 @@ _REASONS: tuple[tuple[Unavailability, re.Pattern[str], str], ...] = (
 
 _STATES: dict[str, Unavailability] = {"28": "unauthorized", "3D": "missing"}
 _UNAVAILABLE = ("08", "57P", "53300", "25P03", "25P04", "58")
-_READ_ONLY, _PERMISSION = "25006", "42501"
+_REFUSED = ("25001", "25006", "42501")  # A transaction that only reads stays one; what the login may not do.
 _CANCELLED, _LOCKED = "57014", "55P03"
 _RESOURCES = {
     "53100": "The server has no room left on its disk for this statement. Aggregate or narrow it",
@@ -112,7 +112,7 @@ def _with_code(error: psycopg.Error, code: str, deadline: Deadline, place: str) 
         return KnowledgeConnectionError(f"{place} {words}.", state=state)
     if code.startswith(_UNAVAILABLE):
         return _late(deadline) if deadline.passed() else KnowledgeConnectionError(f"{place} ended the connection.")
-    if code in (_READ_ONLY, _PERMISSION):
+    if code in _REFUSED:
         return KnowledgeGuardError(f"The database refused: {_primary(error)}")
     if code in _RESOURCES:
         return KnowledgeQueryError(_RESOURCES[code])

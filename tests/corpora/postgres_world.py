@@ -1,7 +1,7 @@
 """The shop on which the PostgreSQL corpora run: a database of its own on a real server.
 
-With the guard it is entered by a login that may do all, superuser's functions included; past the guard by an owner of tables, as
-a superuser could do harm to other tests' databases.
+With the guard it is entered by a login that may do all, superuser's functions included; past the guard by an owner of tables,
+as a superuser could do harm to other tests' databases.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ _STATE = [
     "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()",
     "SELECT slot_name FROM pg_replication_slots",
     "SELECT name, setting FROM pg_settings WHERE source = 'configuration file'",
-    "SELECT objid FROM pg_locks JOIN pg_database d ON d.oid = database WHERE locktype = 'advisory' AND datname = current_database()",
+    "SELECT objid FROM pg_locks, pg_database WHERE oid = database AND locktype = 'advisory' AND datname = current_database()",
     "SELECT name FROM pg_ls_dir('.') AS name WHERE name NOT LIKE 'pgsql%'",
 ]
 _RUNNING = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import os
 import socket
 import time
 from collections import Counter
@@ -286,10 +287,23 @@ def _wait_until_idle(until: float) -> None:
     """Wait until the process does nothing, or a moment is past: a call that gave up in time may have left its work behind."""
     quiet = 0
     while quiet < _QUIET_LOOKS and time.monotonic() <= until:
+        before = _seconds_of_children()  # Looking there costs something itself, which does not count.
         wall, processor = time.monotonic(), time.process_time()
         time.sleep(_WATCHED_SECONDS)
-        is_quiet = time.process_time() - processor < _IDLE_SHARE * (time.monotonic() - wall)
+        used, passed = time.process_time() - processor, time.monotonic() - wall
+        is_quiet = used + _seconds_of_children() - before < _IDLE_SHARE * passed
         quiet = quiet + 1 if is_quiet else 0
+
+
+def _seconds_of_children() -> float:
+    """Return the processor time of this process's children, in which engines may run, where `/proc` tells it."""
+    seconds = 0.0
+    for listed in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # Threads and children end meanwhile.
+            for pid in listed.read_text(encoding="ascii").split():
+                fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+                seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds
 
 
 def _faults_of_answer(outcome: str, answer: str) -> Generator[FaultKind]:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import servers
 from corpora import runner
 from corpora.runner import (
     CORPORA,
@@ -30,6 +29,7 @@ from corpora.runner import (
     world_of,
 )
 
+import servers
 from agentkernel_kb import KnowledgeBase, KnowledgeCapabilities, KnowledgeGuardError, KnowledgeTimeoutError, Record
 
 FEWEST = 100
