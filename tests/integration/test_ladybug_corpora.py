@@ -18,6 +18,7 @@ from agentkernel_kb.ladybug.runner import Runner
 CORPORA = Path(__file__).parents[1] / "corpora"
 BY_THE_GUARD_ALONE = ("Stalls", "Crashes")
 BY_THE_TIME_LIMIT = "that the time limit has to stop."
+BY_ITS_PROCESS = "its own process."
 
 
 def load(kind: str) -> dict[str, str]:
@@ -47,10 +48,10 @@ def test_the_corpora_are_large_and_give_reasons() -> None:
         assert all(len(reason.split()) >= 2 and reason.endswith((".", "?")) for reason in corpus.values())
 
 
-def test_the_guard_alone_stops_every_attack_but_those_on_time() -> None:
+def test_the_guard_alone_stops_every_attack_but_those_on_time_and_on_the_engine_itself() -> None:
     accepted = [statement for statement in ATTACKS if guard_accepts(statement)]
-    assert {ATTACKS[statement].endswith(BY_THE_TIME_LIMIT) for statement in accepted} == {True}
-    assert len(accepted) == 2
+    assert {ATTACKS[statement].endswith((BY_THE_TIME_LIMIT, BY_ITS_PROCESS)) for statement in accepted} == {True}
+    assert sum(ATTACKS[statement].endswith(BY_THE_TIME_LIMIT) for statement in accepted) == 2
 
 
 def guard_accepts(statement: str) -> bool:
@@ -81,7 +82,7 @@ def test_the_engine_alone_keeps_every_attack_from_writing(
     (tmp_path / "canary.csv").write_text("word\ncanary\n")
     before = world.fingerprint(path)
     for statement, reason in ATTACKS.items():
-        if reason.startswith(BY_THE_GUARD_ALONE):
+        if reason.startswith(BY_THE_GUARD_ALONE) or reason.endswith(BY_ITS_PROCESS):
             continue
         send(runner, statement.replace("{canary}", str(tmp_path / "canary.csv")).replace("{port}", "9"))
         assert world.fingerprint(path) == before, statement

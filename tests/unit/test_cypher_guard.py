@@ -63,6 +63,8 @@ def test_a_refusal_names_the_part_and_its_position(statement: str, part: str, po
         ("RETURN 'it''s'", "a quote inside one is written \\'"),
         ("MATCH (a)–(b) RETURN a", "write it in backticks"),
         ("UNWIND range(1, 100000) AS x RETURN x", "whole numbers up to 1,000"),
+        ("RETURN nodes(NULL)", "does not survive a NULL here"),
+        ("RETURN struct_extract((null), 'a')", "a cast(NULL AS …)"),
         ("MATCH (n) WHERE", "ends too early"),
         ("SELECT 1", "A read starts with CALL, MATCH"),
     ],
