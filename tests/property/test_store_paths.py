@@ -25,7 +25,8 @@ PIECES = st.sampled_from(
         "..", ".", "/", "//", "\\", "...", "", " ", "a", "a.md", "b", "secret.md", "outside", "link", "C:", "c:", "~", "\0",
         "\n", "%2e", "%2E%2E", "%2f", "%5c", "%00", "..%c0%af", "\uff0e", "\uff0f", "\u2024", "\u2025", "\u2026", "\u2215",
         "\u2044", "\u29f8", "\u200b", "\u202e", "\u00a0", "\u3000", "\ufeff", "\ud800", "\U0001f389", "e\u0301", "\u00e9",
-        "CON", "nul.md", "file://", "\\\\?\\", "\\\\server\\share", "x" * 300, "d/" * 40, ".git", "?", "*", ":", "a:stream", "-rf",
+        "CON", "nul.md", "file://", "\\\\?\\", "\\\\server\\share", "x" * 300, "d/" * 40, ".git", "?", "*", ":", "a:stream",
+        "-rf",
     ]
 )  # fmt: skip
 ATTACKS = st.lists(PIECES, max_size=12).map("".join) | st.sampled_from([*ESCAPES, *LOOK_ALIKES]) | st.text(max_size=60)
@@ -117,7 +118,7 @@ def answer(operation: functools.partial[object]) -> object:
 @example(path="secret.md")
 def test_a15_nothing_outside_is_read_whatever_the_path(store: LocalDocumentStore, path: str) -> None:
     assert answer(functools.partial(store.read_bytes, path)) in (None, b"inside", b"written")
-    assert answer(functools.partial(store.read_prefix_bytes, path, 6)) in (None, b"inside", b"writte")
+    assert answer(functools.partial(store.read_prefix_bytes, path, 6)) in (None, b"inside", b"written"[:6])
     found = answer(functools.partial(store.stat, path))
     assert found is None or getattr(found, "size", 0) in (6, 7)
     listed = answer(functools.partial(store.list, path)) or []
