@@ -126,7 +126,7 @@ def test_a14_a_dotted_path_alone_is_a_folder_and_never_a_class() -> None:
         (None, "A store needs"),
         (7, "A store needs"),
         ("s4://bucket/prefix", "Unknown scheme 's4'.*Did you mean 's3'"),
-        ("pytho:mypkg.stores.GitStore", "Did you mean 'python'"),
+        ("pythonic:mypkg.stores.GitStore", "Did you mean 'python'"),
         ("files:///srv/kb", "Did you mean 'file'"),
         ("https://example.org/kb", "Unknown scheme 'https'"),
         ("gs://bucket/kb", "Unknown scheme 'gs'"),
