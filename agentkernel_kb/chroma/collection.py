@@ -158,8 +158,10 @@ class BoundCollection:
         except NotFoundError:
             pass
         try:
-            return self._client.create_collection(
-                self._name, configuration={"hnsw": {"space": distance or "cosine"}}, embedding_function=None
+            return _without_stored_functions(
+                self._client.create_collection(
+                    self._name, configuration={"hnsw": {"space": distance or "cosine"}}, embedding_function=None
+                )
             )
         except InvalidArgumentError as error:
             raise AKConfigError(
@@ -171,7 +173,7 @@ class BoundCollection:
 
     def _get(self) -> Collection:
         # Without Chroma's own function: it would be the default model, whatever the collection was built with.
-        return self._client.get_collection(self._name, embedding_function=None)
+        return _without_stored_functions(self._client.get_collection(self._name, embedding_function=None))
 
     def _check_distance(self, distance: Distance | None) -> None:
         if distance not in (None, self.distance):
@@ -270,6 +272,16 @@ _REMEDY = (
 
 def _record(hit: Hit) -> Record:
     return {"text": hit.text or "", "metadata": {**restore(hit.metadata, hit.id), "score": hit.score}}
+
+
+def _without_stored_functions(collection: Collection) -> Collection:
+    """Take the embedding functions that a collection was stored with out of what this process knows of it.
+
+    chromadb 1.5.9 builds them whenever something is written, though the vectors are given: whoever may make a collection on the
+    server could have this process load a model, and run its code. See https://github.com/chroma-core/chroma/issues/6717.
+    """
+    collection.get_model().serialized_schema = None
+    return collection
 
 
 def _dimension(collection: Collection) -> int | None:

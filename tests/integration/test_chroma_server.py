@@ -52,8 +52,8 @@ def ask(port: int, method: str, path: str, body: object = None) -> None:
         pass
 
 
-def create_collection(port: int, name: str) -> None:
-    ask(port, "POST", f"{DEFAULT}/collections", {"name": name})
+def create_collection(port: int, name: str, configuration: object = None) -> None:
+    ask(port, "POST", f"{DEFAULT}/collections", {"name": name, "configuration": configuration})
 
 
 def delete_collection(port: int, name: str) -> None:
@@ -248,6 +248,20 @@ def test_a_collection_that_was_deleted_and_made_anew_by_somebody_else_is_found(
     other.write([{"text": "new"}])
 
     assert [found["text"] for found in kb.search("new", limit=10)] == ["new"]
+
+
+def test_a_function_that_a_collection_was_stored_with_is_never_built(
+    make: Make, chroma_server: servers.Server, collection: str
+):
+    config = {"model_name": "x/y", "device": "cpu", "normalize_embeddings": False, "kwargs": {"trust_remote_code": True}}
+    function = {"type": "known", "name": "sentence_transformer", "config": config}
+    create_collection(chroma_server.port, collection, {"embedding_function": function})
+    kb = make()
+    # Building it would fail here, where that package is not installed, with a warning, which is an error in these tests.
+    kb.write([{"text": "text"}])
+    kb.write([{"text": "more text"}])
+    assert len(kb.search("text")) == 2
+    assert "sentence_transformers" not in sys.modules
 
 
 # A proxy that demands a token.
