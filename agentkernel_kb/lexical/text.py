@@ -55,7 +55,7 @@ def words_of(text: str) -> list[str]:
     spaced = fold(index_text(text))
     if spaced.isascii():
         return re.findall("[a-z0-9]+", spaced)
-    return "".join(character if _is_word(character) else " " for character in spaced).split()
+    return _letters(spaced).split()
 
 
 def is_unspaced(term: str) -> bool:
@@ -67,7 +67,7 @@ def runs_of(text: str) -> list[str]:
     """Return the folded words of `text` in order, a run of a script without spaces whole."""
     folded = fold(_SIGNED.sub(_named, text))
     spaced = _RUN.sub(lambda match: f" {match[0]} ", folded)
-    return "".join(character if _is_word(character) else " " for character in spaced).split()
+    return _letters(spaced).split()
 
 
 def pairs(run: str) -> list[str]:
@@ -97,11 +97,16 @@ def _named(match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=_CACHED_FOLDS)
 def _folded_word(word: str) -> str:
-    return _RUN.sub(lambda match: f" {' '.join(_terms_of_run(match[0]))} ", fold(word))
+    # What separates words is decided here, for the tables of an index may be older than those of Python.
+    return _RUN.sub(lambda match: f" {' '.join(_terms_of_run(match[0]))} ", _letters(fold(word)))
 
 
 def _folded(match: re.Match[str]) -> str:
     return _folded_word(match[0]) if match.end() - match.start() <= 64 else _folded_word.__wrapped__(match[0])
+
+
+def _letters(text: str) -> str:
+    return "".join(character if _is_word(character) else " " for character in text)
 
 
 def _is_word(character: str) -> bool:

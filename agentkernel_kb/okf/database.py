@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 import uuid
+import weakref
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -90,8 +92,10 @@ class _Connections:
         self._lock: AbstractContextManager[object] = lock or nullcontext()
         self._guard = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
+        weakref.finalize(self, _close_all, self._idle)
         self._closed = False
         self._pid = os.getpid()
+        self._abandoned: list[sqlite3.Connection] = []
 
     @contextmanager
     def reading(self) -> Generator[sqlite3.Connection]:
@@ -134,16 +138,16 @@ class _Connections:
     def close(self) -> None:
         with self._guard:
             self._closed = True
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+            _close_all(self._idle)
 
     def _taken(self) -> sqlite3.Connection:
         with self._guard:
             if self._closed:
                 raise KnowledgeStateError("The index is closed.")
             if self._pid != os.getpid():  # What was opened before a fork belongs to the parent.
-                self._idle, self._pid = [], os.getpid()
+                self._abandoned += self._idle
+                self._idle.clear()
+                self._pid = os.getpid()
             if self._idle:
                 return self._idle.pop()
         return self._opened(_READER_CACHE_KB)
@@ -157,6 +161,11 @@ class _Connections:
 
     def _opened(self, cache_kb: int) -> sqlite3.Connection:
         return connect(self._uri, cache_kb)
+
+
+def _close_all(connections: list[sqlite3.Connection]) -> None:
+    while connections:
+        connections.pop().close()
 
 
 def connect(uri: str, cache_kb: int = _WRITER_CACHE_KB) -> sqlite3.Connection:
@@ -256,6 +265,16 @@ def make(path: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
     finally:
         connection.close()
         remove(draft)
+
+
+def prune(folder: Path, days: float) -> None:
+    """Remove indexes that nobody has opened for some days, such as those of bundles that are gone."""
+    oldest = time.time() - days * 86_400
+    for place in folder.glob("*.db"):
+        with suppress(OSError):
+            if place.stat().st_mtime < oldest:
+                remove(place)
+                place.with_name(f"{place.name}.lock").unlink(missing_ok=True)
 
 
 def remove(path: Path) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -26,6 +27,7 @@ GRACE_S = 0.25
 
 _LOCK_WAIT_S = 600.0
 _RETRY_S = 15.0
+_KEPT_DAYS = 30.0
 _LOG = logging.getLogger("agentkernel_kb.okf")
 
 
@@ -165,6 +167,8 @@ class Keeper:
 
     def _open_or_make(self, path: Path) -> db.Database:
         if db.is_sound(path):
+            with suppress(OSError):
+                os.utime(path)  # So that it is known to be in use.
             database = db.FileDatabase(path)
             try:
                 refresh.update(database, self._bundle)
@@ -178,6 +182,7 @@ class Keeper:
                 database.close()
                 raise
         db.make(path, lambda connection: refresh.fill(connection, self._bundle))
+        db.prune(path.parent, _KEPT_DAYS)
         return db.FileDatabase(path)
 
     # Refreshing.

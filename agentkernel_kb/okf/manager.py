@@ -9,7 +9,13 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from agentkernel_kb.document import DocumentKnowledgeBase
-from agentkernel_kb.errors import DocumentChangedError, KnowledgeBackendError, KnowledgeStateError, KnowledgeTimeoutError
+from agentkernel_kb.errors import (
+    DocumentChangedError,
+    KnowledgeBackendError,
+    KnowledgeCapabilityError,
+    KnowledgeStateError,
+    KnowledgeTimeoutError,
+)
 from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
 from agentkernel_kb.okf import arguments, composing, manifest, refresh, rows, schema, search
 from agentkernel_kb.okf.keeper import Keeper
@@ -32,6 +38,7 @@ from agentkernel_kb.okf.writing import Writer, Written
 from agentkernel_kb.store.base import DocumentStore
 
 DEFAULT_NAME = "okf"
+_MOST_RECORDS = 1_000_000
 DEFAULT_DESCRIPTION = "Concepts written in markdown, with what is known of where they come from and who checked them."
 _USAGE = (
     'Search with words, "phrases" and beginnings*, narrowed by type:, tag: or path:; as in refund type:Policy tag:billing. '
@@ -206,7 +213,7 @@ class OKFManager(DocumentKnowledgeBase):
         Raises:
             KnowledgeStateError: The backend is closed.
         """
-        wanted, most = parse(query), max(1, limit)
+        wanted, most = parse(query), _bounded(limit)
         if wanted.is_blank:
             return []
 
@@ -234,7 +241,7 @@ class OKFManager(DocumentKnowledgeBase):
             KnowledgePathError: The path leaves the bundle.
             KnowledgeStateError: The backend is closed.
         """
-        place, most = folder_named(path), max(1, limit)
+        place, most = folder_named(path), _bounded(limit)
         return self._keeper.ask(lambda connection: _entries(connection, place, most))
 
     def fetch(self, ids: Sequence[str], **kwargs: Any) -> list[Record]:
@@ -317,7 +324,7 @@ class OKFManager(DocumentKnowledgeBase):
             DocumentChangedError: Somebody else changed a document meanwhile; nothing was written.
         """
         if not self.capabilities.writable:
-            return super().add(records, **kwargs)
+            raise KnowledgeCapabilityError(self.backend_name, "write")
         drafts = composing.drafts(records, self.backend_name)
         named = [composing.named_paths(draft, self.backend_name) for draft in drafts if draft.id]
         seen, profile, logs = self._keeper.ask(lambda connection: self._state_for_writing(connection, named))
@@ -381,6 +388,10 @@ def _unindexed(paths: list[str]) -> manifest.Known:
     """Return the place of a document that the index does not have: it may be new, or beyond `max_concepts`."""
     kind = schema.LOG if reserved_kind(paths[0]) == "log" else schema.CONCEPT
     return manifest.Known(paths[0], kind, "")
+
+
+def _bounded(limit: int) -> int:
+    return min(max(1, limit), _MOST_RECORDS)
 
 
 def _noted(record: Record) -> Record:

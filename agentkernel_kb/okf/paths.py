@@ -74,7 +74,7 @@ def paths_named(identity: str) -> Iterator[str]:
     if decoded != bare:
         named.append(DocumentStore.normalise_relative(bare))
     for path in filter(None, named):
-        spelled = (path,) if is_document(path) else (f"{path}{_SUFFIX}",)
+        spelled = (path, f"{path}{_SUFFIX}") if is_document(path) else (f"{path}{_SUFFIX}",)
         for one in spelled:
             yield from dict.fromkeys((one, unicodedata.normalize("NFC", one), unicodedata.normalize("NFD", one)))
 

@@ -72,7 +72,8 @@ def parse(text: str) -> Query:
     required: list[Group] = []
     filters: dict[str, list[str]] = {"type": [], "tag": [], "path": []}
     needles: list[str] = []
-    for part in _PART.finditer(text[:MAX_CHARS]):
+    sound = text[:MAX_CHARS].encode("utf-8", "replace").decode()
+    for part in _PART.finditer(sound):
         value = part["quoted"] or part["bare"]
         if part["field"]:
             filters[part["field"].lower().removesuffix("s")].append(value)
