@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import weakref
-from collections.abc import Mapping
-from concurrent.futures import wait
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 
 from requests.adapters import HTTPAdapter
 
 from agentkernel_kb.errors import KnowledgeTimeoutError
 from agentkernel_kb.starburst.asking import Asker
-from agentkernel_kb.starburst.attempt import Attempt, Fetched
+from agentkernel_kb.starburst.attempt import CLEANUP_SECONDS, Attempt, Fetched
 from agentkernel_kb.starburst.deadline import Deadline
 from agentkernel_kb.starburst.failures import DroppedError
 from agentkernel_kb.starburst.settings import Settings
@@ -40,6 +40,7 @@ class Server:
         self._connections = shared_connections()
         self._workers = WorkerPool(_STATEMENTS, f"starburst-{name}")
         self._cleaners = WorkerPool(_CLEANERS, f"starburst-end-{name}")
+        self._cleaning: set[Future[None]] = set()
         weakref.finalize(self, _release, self._workers, self._cleaners, self._connections).atexit = False
 
     def fetch(self, statement: str, most: int, deadline: Deadline, asker: Asker, *, read_only: bool = True) -> Fetched:
@@ -96,14 +97,23 @@ class Server:
 
     def clean_up(self, attempt: Attempt) -> None:
         """End an attempt while nobody waits for that."""
-        self._cleaners.submit(attempt.finish)
+        self._clean(attempt.finish)
 
     def stop(self, attempt: Attempt) -> None:
-        """Stop an attempt that is still waited for in its own thread."""
-        self._cleaners.submit(attempt.cancel)
+        """Stop an attempt whose own thread is still at it."""
+        self._clean(attempt.cancel)
+
+    def _clean(self, work: Callable[[], None]) -> None:
+        future = self._cleaners.submit(work)
+        self._cleaning.add(future)
+        future.add_done_callback(self._cleaning.discard)
 
     def close(self) -> None:
-        """Close the connections; what runs is left to end at its deadline. May be called twice."""
+        """End what is done with, within seconds, and close the connections. May be called twice.
+
+        A statement that runs is left to end at its deadline.
+        """
+        wait(self._cleaning.copy(), timeout=CLEANUP_SECONDS)
         _release(self._workers, self._cleaners, self._connections)
 
 

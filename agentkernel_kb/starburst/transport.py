@@ -57,7 +57,6 @@ class BoundedSession(requests.Session):
         self._settings, self._deadline, self._acts_for = settings, deadline, acts_for
         self.mount("http://", connections)
         self.mount("https://", connections)
-        self.verify = settings.verify
         if settings.password is not None:
             self.auth = HTTPBasicAuth(_bytes(settings.user or ""), _bytes(settings.password))
 
@@ -75,6 +74,8 @@ class BoundedSession(requests.Session):
         # Rows come with the answer: with this header a server may hand out addresses of a store to fetch them from instead.
         request.headers.pop("X-Trino-Query-Data-Encoding", None)
         kwargs |= {"timeout": (min(CONNECT_SECONDS, left), left), "stream": True}
+        if self._settings.verify is not True:  # Else a bundle that the environment names would win over the deployment's.
+            kwargs["verify"] = self._settings.verify
         try:
             response = super().send(request, **kwargs)
             self._read(response)
