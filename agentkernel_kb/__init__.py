@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     )
     from agentkernel_kb.okf.manager import OKFManager
     from agentkernel_kb.okf.model import OKFBundle, OKFConcept, OKFDiagnostic, TrustTier
+    from agentkernel_kb.router.access import Access
     from agentkernel_kb.router.events import ToolEvent
     from agentkernel_kb.router.health import BackendHealth
     from agentkernel_kb.router.limits import Limits
@@ -84,6 +85,7 @@ _HOMES = {
     ),
     "okf.manager": ("OKFManager",),
     "okf.model": ("OKFBundle", "OKFConcept", "OKFDiagnostic", "TrustTier"),
+    "router.access": ("Access",),
     "router.events": ("ToolEvent",),
     "router.health": ("BackendHealth",),
     "router.limits": ("Limits",),
@@ -97,6 +99,7 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AKConfigError",
+    "Access",
     "BackendHealth",
     "DocumentChangedError",
     "DocumentKnowledgeBase",

@@ -16,6 +16,7 @@ from agentkernel_kb.identity import Identity, acting_as
 from agentkernel_kb.model import KnowledgeCapabilities, ToolDescription
 from agentkernel_kb.render import one_line
 from agentkernel_kb.router import health, instructions
+from agentkernel_kb.router.access import Access
 from agentkernel_kb.router.call import Caller
 from agentkernel_kb.router.events import ToolEvent
 from agentkernel_kb.router.health import BackendHealth
@@ -44,6 +45,7 @@ class KnowledgeBuilder:
         semantic_map: Placeholders such as `<CLIENTS>` and what they stand for in this environment.
         limits: Bounds of every call: rows, characters, seconds.
         resilience: What to do about a backend that cannot be reached.
+        access: What the agent may do, where that is less than everything that the backends declare.
         on_event: Called with a `ToolEvent` after each call, in the thread or on the event loop of that call: keep it quick.
             What it raises is logged and goes no further.
 
@@ -59,15 +61,16 @@ class KnowledgeBuilder:
         *,
         limits: Limits | None = None,
         resilience: Resilience | None = None,
+        access: Access | None = None,
         on_event: Callable[[ToolEvent], object] | None = None,
     ) -> None:
-        self._registered = _registered(backends)
+        self._registered = _registered(backends, access)
         self._map = semantic_map if isinstance(semantic_map, SemanticMap) else SemanticMap(semantic_map)
         self._limits = _checked_limits(limits)
         if on_event is not None and (not callable(on_event) or is_coroutine_function(on_event)):
             raise AKConfigError("on_event must be a plain callable that takes a ToolEvent: nobody awaits a coroutine there.")
         self._shield = Shield(checked_resilience(resilience), self._registered.values(), self._limits)
-        self._caller = Caller(Planner(self._registered, self._map, self._limits), self._limits, self._shield, on_event)
+        self._caller = Caller(Planner(self._registered, self._map, self._limits, access), self._limits, self._shield, on_event)
         self._overview = Overview(list(self._registered.values()), self._caller)
 
     @property
@@ -195,7 +198,7 @@ def _log_close(name: str, error: Exception) -> None:
     _LOG.warning("closing '%s' failed: %s", name, type(error).__name__)
 
 
-def _registered(backends: Iterable[KnowledgeBase]) -> dict[str, Registered]:
+def _registered(backends: Iterable[KnowledgeBase], access: Access | None) -> dict[str, Registered]:
     supplied: object = backends
     if isinstance(supplied, KnowledgeBase) or not isinstance(supplied, Iterable):
         raise AKConfigError(f"KnowledgeBuilder takes a list of knowledge bases, not {type(supplied).__name__}.")
@@ -208,7 +211,7 @@ def _registered(backends: Iterable[KnowledgeBase]) -> dict[str, Registered]:
         name = _checked_name(backend)
         if name in registered:
             raise AKConfigError(f"Two knowledge bases are called '{name}'. Give one of them another name.")
-        registered[name] = register(backend, name)
+        registered[name] = register(backend, name, access)
     return registered
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from agentkernel_kb.model import KnowledgeCapabilities, Operation
+from agentkernel_kb.router.failures import Refusal
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Access:
             writable=capabilities.writable and "write" in may,
         )
 
-    def refusal(self, backend: str, operation: Operation, capable: list[str]) -> str:
+    def refusal(self, backend: str, operation: Operation, capable: list[str]) -> Refusal:
         """Say that the agent may not, and where it may.
 
         Args:
@@ -46,5 +47,7 @@ class Access:
             capable: The knowledge bases on which the agent may do so.
         """
         if operation == "write":
-            return f"Agent '{self.agent}' has read-only access to '{backend}'. Knowledge bases it may write to: {capable}."
-        return f"Agent '{self.agent}' may not {operation} '{backend}'. Knowledge bases it may {operation}: {capable}."
+            sentence = f"Agent '{self.agent}' has read-only access to '{backend}'. Knowledge bases it may write to: {capable}."
+        else:
+            sentence = f"Agent '{self.agent}' may not {operation} '{backend}'. Knowledge bases it may {operation}: {capable}."
+        return Refusal("refused", sentence)

@@ -30,9 +30,10 @@ Outcome = Literal[
 `ok`: everything asked for. `empty`: nothing found. `partial`: something was left out, and the answer says what. `stale`: the
 backend cannot be reached or did not answer in time, and the answer is an older one, which says so. The others are failures,
 each with a sentence of its own: an argument that cannot be understood, a name that is not registered, an operation that is not
-declared, a placeholder that is not known, a statement that is not a read, a call that acts for nobody or for somebody that
-the store does not take, no answer in time, a backend that cannot be reached (`attempts` is 0 where it was not asked, because it
-could not be lately), a statement that the store rejected, any other failure of the backend, and a router that is closed.
+declared, a placeholder that is not known, a statement that is not a read or something that the agent may not do, a call that
+acts for nobody or for somebody that the store does not take, no answer in time, a backend that cannot be reached (`attempts` is
+0 where it was not asked, because it could not be lately), a statement that the store rejected, any other failure of the
+backend, and a router that is closed.
 `cancelled`: the caller gave up, so that there is no answer.
 """
 

@@ -6,11 +6,13 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
+from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
 from agentkernel_kb.base import KnowledgeBase, worker_pool
 from agentkernel_kb.errors import KnowledgeError, KnowledgeIdentityError, KnowledgeTimeoutError
 from agentkernel_kb.identity import current_identity, required_identity
+from agentkernel_kb.model import KnowledgeCapabilities
 from agentkernel_kb.render import encode, one_line, to_text
 from agentkernel_kb.router.answer import Answer
 from agentkernel_kb.router.breaker import Ticket
@@ -100,7 +102,7 @@ class Overview:
                 tickets[each.name] = self._caller.shield.enter(each.name)
             except (KnowledgeIdentityError, Refusal) as error:
                 return failed(error)
-        return ask(each.backend, _schema)
+        return ask(each.backend, partial(_schema, each.capabilities))
 
     def _answer(self, tool: str, asking: _Round) -> Answer:
         for each in self._registered:
@@ -144,8 +146,10 @@ def _error_of(future: Future[Any]) -> BaseException | None:
     return future.exception()
 
 
-def _schema(backend: KnowledgeBase) -> object:
-    return encode(backend.schema())
+def _schema(capabilities: KnowledgeCapabilities, backend: KnowledgeBase) -> object:
+    schema = backend.schema()
+    schema["capabilities"] = capabilities.model_dump()  # As far as the agent may use them.
+    return encode(schema)
 
 
 def _description_of(backend: KnowledgeBase) -> tuple[str, list[str]]:

@@ -12,6 +12,7 @@ from agentkernel_kb.base import KnowledgeBase, overrides
 from agentkernel_kb.model import KnowledgeCapabilities, Operation
 from agentkernel_kb.render import one_line
 from agentkernel_kb.router import arguments as understood
+from agentkernel_kb.router.access import Access
 from agentkernel_kb.router.breaker import PASS, Ticket
 from agentkernel_kb.router.failures import Refusal, not_implemented, undeclared, unknown_backend
 from agentkernel_kb.router.limits import Limits
@@ -67,7 +68,7 @@ class Registered:
     Attributes:
         name: Its name.
         backend: The backend.
-        capabilities: What it declares.
+        capabilities: What it declares, as far as the agent may use it.
         ways: How each operation is called.
         guards: It proves statements with a `check_read` of its own.
         guard_options: Which options that takes; `timeout` means that it gives up by itself.
@@ -121,13 +122,19 @@ class Plan:
         return {name: values[name] for name in names}
 
 
-def register(backend: KnowledgeBase, name: str) -> Registered:
-    """Look a backend over once, so that no call has to."""
+def register(backend: KnowledgeBase, name: str, access: Access | None = None) -> Registered:
+    """Look a backend over once, so that no call has to.
+
+    Args:
+        backend: The backend.
+        name: Its name.
+        access: What the agent may do, if that is less than everything.
+    """
     operations: tuple[Operation, ...] = get_args(Operation)
     return Registered(
         name=name,
         backend=backend,
-        capabilities=backend.capabilities,
+        capabilities=backend.capabilities if access is None else access.granted(name, backend.capabilities),
         ways={operation: _way(backend, operation) for operation in operations},
         guards=overrides(backend, "check_read"),
         guard_options=_named_options(backend.check_read),
@@ -158,10 +165,13 @@ def _named_options(method: Callable[..., Any]) -> frozenset[str]:
 
 
 class Planner:
-    """Steps 1 to 3 of a call: find the backend, check what it declares, resolve the semantic map."""
+    """Steps 1 to 3 of a call: find the backend, check what it declares and the agent may do, resolve the semantic map."""
 
-    def __init__(self, registered: Mapping[str, Registered], semantic_map: SemanticMap, limits: Limits) -> None:
+    def __init__(
+        self, registered: Mapping[str, Registered], semantic_map: SemanticMap, limits: Limits, access: Access | None = None
+    ) -> None:
         self._registered = registered
+        self._access = access
         self._map = semantic_map
         self._limits = limits
         self._planners: dict[str, Callable[[Registered, Mapping[str, object]], Plan]] = {
@@ -271,6 +281,8 @@ class Planner:
 
     def _way(self, target: Registered, operation: Operation) -> Way:
         if not target.capabilities.supports(operation):
+            if self._access and target.backend.capabilities.supports(operation):
+                raise self._access.refusal(target.name, operation, self.names_supporting(operation))
             raise undeclared(target.name, operation, self.names_supporting(operation), target.capabilities)
         way = target.ways[operation]
         if not way.implemented:

@@ -1,0 +1,109 @@
+"""A backend that is opened when somebody first reaches for it, so that agents can be made before any store is there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.errors import KnowledgeStateError
+from agentkernel_kb.model import KnowledgeCapabilities, Record
+
+
+class LazyKnowledgeBase(KnowledgeBase):
+    """Stands for a backend until it is opened, and hands every call on to it then.
+
+    One that cannot be opened fails that call, and is tried again at the next. Once it is open, what it declares holds.
+
+    Args:
+        name: Name of the backend.
+        capabilities: What it will be able to do, as far as that is known before it is opened.
+        open_backend: Opens it; called once, in the thread of the first call that needs it.
+    """
+
+    def __init__(self, name: str, capabilities: KnowledgeCapabilities, open_backend: Callable[[], KnowledgeBase]) -> None:
+        super().__init__(capabilities, name)
+        self._open_backend = open_backend
+        self._backend: KnowledgeBase | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @property
+    def backend_name(self) -> str:
+        """The name given at construction."""
+        return self._given_name
+
+    @property
+    def is_open(self) -> bool:
+        """Somebody has reached for it."""
+        return self._backend is not None
+
+    def connect(self, **kwargs: Any) -> None:
+        """Open the backend now."""
+        self._opened()
+
+    def _opened(self) -> KnowledgeBase:
+        with self._lock:
+            if self._closed:
+                raise KnowledgeStateError(f"'{self.backend_name}' is closed.")
+            if self._backend is None:
+                self._backend = self._open_backend()
+                self.capabilities = self._backend.capabilities
+            return self._backend
+
+    def search(self, query: str, limit: int = 3, **kwargs: Any) -> list[Record]:
+        """Search the opened backend."""
+        return self._opened().search(query, limit, **kwargs)
+
+    def query(self, statement: str, limit: int = 3, **kwargs: Any) -> list[Record]:
+        """Query the opened backend."""
+        return self._opened().query(statement, limit, **kwargs)
+
+    def fetch(self, ids: Sequence[str], **kwargs: Any) -> list[Record]:
+        """Fetch from the opened backend."""
+        return self._opened().fetch(ids, **kwargs)
+
+    def browse(self, path: str = "", limit: int = 50, **kwargs: Any) -> list[Record]:
+        """Browse the opened backend."""
+        return self._opened().browse(path, limit, **kwargs)
+
+    def write(self, records: Iterable[Record], **kwargs: Any) -> None:
+        """Write to the opened backend."""
+        self._opened().write(records, **kwargs)
+
+    def add(self, records: Iterable[Record], **kwargs: Any) -> list[str]:
+        """Write to the opened backend and return the ids."""
+        return self._opened().add(records, **kwargs)
+
+    def check_read(self, statement: str, *, allow: Collection[str] = ()) -> None:
+        """Let the opened backend prove that a statement reads."""
+        self._opened().check_read(statement, allow=allow)
+
+    def format_results(self, rows: Iterable[Record]) -> str:
+        """Render as the backend does."""
+        return self._opened().format_results(rows)
+
+    def ping(self, *, timeout: float | None = None) -> str:
+        """Reach the opened backend."""
+        return self._opened().ping(timeout=timeout)
+
+    def get_description(self) -> str:
+        """Return the opened backend's description."""
+        return self._opened().get_description()
+
+    def get_diagnostics(self) -> Sequence[str]:
+        """Return what the opened backend found wrong with its content."""
+        return self._opened().get_diagnostics()
+
+    def schema(self) -> dict[str, Any]:
+        """Return the opened backend's schema."""
+        return self._opened().schema()
+
+    def close(self) -> None:
+        """Close the backend if it was opened. May be called twice; it is not opened again."""
+        with self._lock:
+            self._closed = True
+            backend, self._backend = self._backend, None
+        if backend is not None:
+            backend.close()

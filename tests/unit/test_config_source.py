@@ -1,0 +1,94 @@
+"""A configuration is read with the places of its parts, and every fault is told where it stands (X10)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentkernel_kb.config.source import Fault, read
+from agentkernel_kb.errors import AKConfigError
+
+BOMB = "".join(f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefg", "bcdefgh", strict=True))
+"""Nine of the former in each line: sixty lines that would be millions of values."""
+
+
+def written(folder: Path, text: str | bytes) -> Path:
+    path = folder / "kb.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_x10_data_and_lines_of_a_file(tmp_path: Path):
+    source = read(written(tmp_path, "# what it is\nokf:\n  databases:\n    wiki:\n      uri: ./wiki\n      consumer: [A, B]\n"))
+    assert source.data == {"okf": {"databases": {"wiki": {"uri": "./wiki", "consumer": ["A", "B"]}}}}
+    assert source.where(("okf", "databases", "wiki", "uri")).endswith("kb.yaml:5 okf.databases.wiki.uri")
+    assert source.where(("okf", "databases", "wiki", "typ")).endswith("kb.yaml:4 okf.databases.wiki.typ")
+    assert source.folder == tmp_path
+
+
+def test_x10_one_error_lists_all_faults_in_the_order_of_their_lines(tmp_path: Path):
+    source = read(written(tmp_path, "a: 1\nb: 2\nc: 3\n"))
+    error = source.error([Fault(("c",), "third."), Fault(("a",), "first.")])
+    assert isinstance(error, AKConfigError)
+    assert [line.strip().partition("kb.yaml")[2] for line in str(error).splitlines()] == [
+        " has 2 faults:",
+        ":1 a: first.",
+        ":3 c: third.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("a: [1, 2", "kb.yaml:1: not YAML"),
+        ("a: b: c", "kb.yaml:1: not YAML"),
+        ("- a\n- b\n", "not a mapping"),
+        ("", "not a mapping"),
+        ("just words", "not a mapping"),
+        ("a: !!python/object/apply:os.system ['true']", "kb.yaml:1: not YAML"),
+        ("a: 1\n---\nb: 2\n", "not YAML"),
+        (b"a: 1\nb: \xff\n", "kb.yaml:2: the file is not UTF-8"),
+        ("a: " + "[" * 200 + "]" * 200, "not YAML"),
+        ("a: &a [x, x, x, x, x, x, x, x]\n" + BOMB, "its aliases repeat too much"),
+    ],
+)
+def test_x10_what_is_no_configuration_is_told_in_one_line(tmp_path: Path, text: str | bytes, part: str):
+    with pytest.raises(AKConfigError) as caught:
+        read(written(tmp_path, text))
+    assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_x10_a_missing_file_is_named(tmp_path: Path):
+    with pytest.raises(AKConfigError, match=r"There is no configuration file .*nothing\.yaml"):
+        read(tmp_path / "nothing.yaml")
+
+
+def test_x10_variables_of_the_environment_are_put_in(tmp_path: Path):
+    text = "host: ${HOST}\nport: ${PORT:-80}\nboth: ${HOST}:${PORT:-80}\nempty: ${NONE:-}\nprice: $$5 and $5\n"
+    source = read(written(tmp_path, text), {"HOST": "db"})
+    assert source.data == {"host": "db", "port": "80", "both": "db:80", "empty": "", "price": "$5 and $5"}
+    assert not source.faults
+
+
+def test_x10_what_a_variable_holds_is_not_looked_into(tmp_path: Path):
+    assert read(written(tmp_path, "a: ${A}\n"), {"A": "${B}: [x]"}).data == {"a": "${B}: [x]"}
+
+
+def test_x10_a_variable_that_is_not_set_is_a_fault_with_its_place(tmp_path: Path):
+    source = read(written(tmp_path, "a:\n  - ${NOWHERE}\n"), {})
+    (fault,) = source.faults
+    assert "NOWHERE is not set" in fault.message
+    assert source.where(fault.key).endswith("kb.yaml:2 a.0")
+
+
+def test_x10_a_key_that_stands_twice_is_a_fault(tmp_path: Path):
+    (fault,) = read(written(tmp_path, "a: 1\nb: 2\na: 3\n")).faults
+    assert "line 1 and 3" in fault.message
+
+
+def test_x10_a_mapping_is_taken_as_it_is():
+    source = read({"a": {"b": "${B:-c}"}}, {})
+    assert source.data == {"a": {"b": "c"}}
+    assert source.where(("a", "b")) == "configuration a.b"
