@@ -50,6 +50,12 @@ def rows(url: str, statement: str) -> list[tuple[object, ...]]:
         return connection.execute(statement.encode()).fetchall()
 
 
+def contents(url: str) -> list[object]:
+    """Return the names of all that stands in `public`, and the rows of its tables."""
+    found = rows(url, "SELECT relname, relkind FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY 1")
+    return [(name, rows(url, f'TABLE "{name}"') if kind == "r" else kind) for name, kind in found]
+
+
 def as_login(url: str, name: str) -> str:
     """Return the URL for another login with the same password."""
     scheme, _, rest = url.partition("://")

@@ -1,32 +1,28 @@
-"""What `SQLManager` promises on every engine that runs in the process (X16): one suite, asked of each of them."""
+"""What `SQLManager` promises on every engine (X16): one suite for all; another engine is an entry in `engines`."""
 
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
+import engines
 import pytest
-from sqlalchemy.engine import make_url
+from engines import Database, Engine
 
 from agentkernel_kb import (
-    AKConfigError,
-    KnowledgeConnectionError,
     KnowledgeGuardError,
     KnowledgeQueryError,
     KnowledgeStateError,
     KnowledgeTimeoutError,
 )
 from agentkernel_kb.sql import SQLManager
-from agentkernel_kb.sql.locks import lock_for
-from agentkernel_kb.sql.reader import CONNECTIONS, Reader
+from agentkernel_kb.sql.reader import CONNECTIONS
+
+pytestmark = engines.on(engines.ALL)
 
 SETUP = """
 CREATE TABLE countries (code VARCHAR PRIMARY KEY, name VARCHAR NOT NULL);
@@ -45,46 +41,22 @@ ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELEC
 FAT = "SELECT replace('{}', 'x', '{}') AS fat, n FROM ({})".format("x" * 300, "y" * 3_000, NUMBERS)
 
 
-def _in_sqlite(path: Path, script: str) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(script)
-
-
-def _in_duckdb(path: Path, script: str) -> None:
-    with closing(duckdb.connect(path)) as connection:
-        connection.execute(script)
-
-
-@dataclass(frozen=True)
-class Engine:
-    """An engine by what the suite needs of it: the scheme of its URLs, and a way to run a script that writes."""
-
-    scheme: str
-    run: Callable[[Path, str], None]
-
-    def url(self, path: Path) -> str:
-        return f"{self.scheme}:///{path}"
-
-    def reader(self, path: Path, tables: Collection[str] | None = None) -> Reader:
-        """Return the engine's own lock, without the guard."""
-        return Reader(lock_for(make_url(self.url(path)), tables=tables, max_value_bytes=1_000_000), "alone")
-
-
-@pytest.fixture(params=[Engine("sqlite", _in_sqlite), Engine("duckdb", _in_duckdb)], ids=lambda engine: engine.scheme)
-def engine(request: pytest.FixtureRequest) -> Engine:
-    return request.param
+@pytest.fixture
+def database(engine: Engine, tmp_path: Path) -> Iterator[Database]:
+    with engine.open(tmp_path) as made:
+        made.run(SETUP)
+        yield made
 
 
 @pytest.fixture
-def database(engine: Engine, tmp_path: Path) -> Path:
-    path = tmp_path / "geo graphy.db"
-    engine.run(path, SETUP)
-    return path
+def empty(engine: Engine, tmp_path: Path) -> Iterator[Database]:
+    with engine.open(tmp_path) as made:
+        yield made
 
 
 @pytest.fixture
-def kb(engine: Engine, database: Path) -> Iterator[SQLManager]:
-    manager = SQLManager(engine.url(database), name="geo")
+def kb(database: Database) -> Iterator[SQLManager]:
+    manager = database.manager()
     yield manager
     manager.close()
 
@@ -93,9 +65,11 @@ def rows(manager: SQLManager, statement: str, limit: int = 100, **options: Any) 
     return [record["metadata"]["row"] for record in manager.query(statement, limit, **options)]
 
 
-def test_the_schema_is_compact_and_complete(kb: SQLManager) -> None:
+def test_the_schema_is_compact_and_complete(engine: Engine, kb: SQLManager) -> None:
     schema = kb.schema()
     assert schema["guarded"]
+    for own, common in engine.types.items():
+        schema["tables"] = {name: line.replace(own, common) for name, line in schema["tables"].items()}
     assert schema["tables"] == {
         "cities": "id INTEGER PRIMARY KEY, name VARCHAR NOT NULL, country VARCHAR NOT NULL REFERENCES countries(code), "
         "population INTEGER | 3 rows",
@@ -107,19 +81,36 @@ def test_the_schema_is_compact_and_complete(kb: SQLManager) -> None:
     assert list(schema["views"]) == ["hints"]
 
 
-def test_row_counts_are_bounded(engine: Engine, tmp_path: Path) -> None:
-    path = tmp_path / "many.db"
+def test_row_counts_are_bounded(empty: Database) -> None:
     numbers = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 10001) SELECT n FROM c"
-    engine.run(path, f"CREATE TABLE numbers AS {numbers}")
-    with closing(SQLManager(engine.url(path))) as manager:
+    empty.run(f"CREATE TABLE numbers AS {numbers}")
+    with closing(empty.manager()) as manager:
         assert manager.schema()["tables"]["numbers"].endswith("| more than 10,000 rows")
 
 
-def test_the_number_of_described_tables_is_bounded_and_the_rest_counted(engine: Engine, database: Path) -> None:
-    with closing(SQLManager(engine.url(database), described_tables=2)) as manager:
+def test_the_number_of_described_tables_is_bounded_and_the_rest_counted(database: Database) -> None:
+    with closing(database.manager(described_tables=2)) as manager:
         schema = manager.schema()
         assert list(schema["tables"]) == ["cities", "countries"]
         assert schema["further_tables"] == "3 more tables or views are not described here"
+
+
+def test_the_schema_is_read_anew_after_reload(kb: SQLManager, database: Database) -> None:
+    before = kb.schema()["tables"]
+    kb.close()  # An engine in the process may keep its file from being written.
+    database.run("CREATE TABLE rivers (name VARCHAR)")
+    kb.connect()
+    assert kb.schema()["tables"] == before
+    kb.reload()
+    assert set(kb.schema()["tables"]) == {*before, "rivers"}
+
+
+def test_ping_reaches_the_engine_and_tells_its_version(engine: Engine, kb: SQLManager) -> None:
+    name, _, version = kb.ping(timeout=20).partition(" ")
+    assert (name, version.lstrip("v")[0].isdigit()) == (engine.name, True)
+    kb.close()
+    with pytest.raises(KnowledgeStateError, match="'geo' is closed"):
+        kb.ping()
 
 
 def test_rows_are_typed_and_shown_on_one_line(kb: SQLManager) -> None:
@@ -166,8 +157,8 @@ def test_a_page_is_bounded_in_bytes(kb: SQLManager) -> None:
     assert (len(found), found.more) == (18, True)
 
 
-def test_a_value_that_is_too_large_is_an_error_that_says_so(engine: Engine, database: Path) -> None:
-    with closing(SQLManager(engine.url(database), max_value_bytes=10_000)) as manager:
+def test_a_value_that_is_too_large_is_an_error_that_says_so(database: Database) -> None:
+    with closing(database.manager(max_value_bytes=10_000)) as manager:
         with pytest.raises(KnowledgeQueryError, match="larger than 10,000 bytes"):
             manager.query(FAT)
         assert rows(manager, "SELECT replace('abc', 'b', 'x') AS r") == [{"r": "axc"}]
@@ -211,19 +202,19 @@ def test_the_guard_alone_refuses(kb: SQLManager, write: str) -> None:
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_the_engine_alone_refuses(engine: Engine, database: Path, write: str) -> None:
-    before = database.read_bytes()
-    with closing(engine.reader(database)) as reader, pytest.raises((KnowledgeGuardError, KnowledgeQueryError)):
+def test_the_engine_alone_refuses(database: Database, write: str) -> None:
+    before = database.state()
+    with closing(database.reader()) as reader, pytest.raises((KnowledgeGuardError, KnowledgeQueryError)):
         reader.fetch(write, 10, 5)
-    assert database.read_bytes() == before
+    assert database.state() == before
 
 
 # Only some tables.
 
 
 @pytest.fixture
-def scoped(engine: Engine, database: Path) -> Iterator[SQLManager]:
-    manager = SQLManager(engine.url(database), tables=["Countries", "hints", "nowhere"])
+def scoped(database: Database) -> Iterator[SQLManager]:
+    manager = database.manager(tables=["Countries", "hints", "nowhere"])
     yield manager
     manager.close()
 
@@ -241,11 +232,12 @@ def test_only_the_listed_tables_are_described(scoped: SQLManager) -> None:
         ("SELECT initial FROM hints", "s"),
         ("WITH c AS (SELECT * FROM COUNTRIES) SELECT count(*) FROM c", 2),
         ("WITH towns AS (SELECT 1 AS n) SELECT n FROM towns", 1),
-        ("SELECT count(*) FROM main.countries WHERE code IN (SELECT code FROM countries)", 2),
+        ("SELECT count(*) FROM {schema}.countries WHERE code IN (SELECT code FROM countries)", 2),
     ],
 )
-def test_listed_tables_can_be_read(scoped: SQLManager, statement: str, expected: object) -> None:
-    assert [list(row.values()) for row in rows(scoped, statement)] == [[expected]]
+def test_listed_tables_can_be_read(engine: Engine, scoped: SQLManager, statement: str, expected: object) -> None:
+    found = rows(scoped, statement.format(schema=engine.schema))
+    assert [list(row.values()) for row in found] == [[expected]]
 
 
 UNLISTED = [
@@ -253,27 +245,27 @@ UNLISTED = [
     "SELECT * FROM countries, secrets",
     "SELECT (SELECT word FROM secrets) FROM countries",
     "WITH c AS (SELECT word FROM secrets) SELECT * FROM c",
-    'SELECT word FROM main."SECRETS"',
+    'SELECT word FROM {schema}."SECRETS"',
     "SELECT * FROM (WITH secrets AS (SELECT 1 AS word) SELECT word FROM secrets) AS own, secrets",
     "WITH secrets AS (SELECT word FROM secrets) SELECT word FROM secrets",
     "WITH hints AS (SELECT word FROM secrets) SELECT word FROM hints",
-    "WITH secrets AS (SELECT 1 AS word) SELECT word FROM main.secrets",
+    "WITH secrets AS (SELECT 1 AS word) SELECT word FROM {schema}.secrets",
 ]
 
 
 @pytest.mark.parametrize("statement", UNLISTED)
-def test_other_tables_cannot_be_read(scoped: SQLManager, statement: str) -> None:
+def test_other_tables_cannot_be_read(engine: Engine, scoped: SQLManager, statement: str) -> None:
     with pytest.raises((KnowledgeGuardError, KnowledgeQueryError)):
-        scoped.query(statement)
+        scoped.query(statement.format(schema=engine.schema))
 
 
 @pytest.mark.parametrize("statement", UNLISTED)
-def test_other_tables_cannot_be_read_past_the_guard(engine: Engine, database: Path, statement: str) -> None:
+def test_other_tables_cannot_be_read_past_the_guard(engine: Engine, database: Database, statement: str) -> None:
     with (
-        closing(engine.reader(database, tables=["countries"])) as reader,
+        closing(database.reader(tables=["countries"])) as reader,
         pytest.raises((KnowledgeGuardError, KnowledgeQueryError)),
     ):
-        reader.fetch(statement, 10, 5)
+        reader.fetch(statement.format(schema=engine.schema), 10, 5)
 
 
 # Time.
@@ -285,21 +277,11 @@ def test_a_statement_is_stopped_at_its_deadline_and_the_next_one_answered(kb: SQ
     assert rows(kb, "SELECT 1 AS one") == [{"one": 1}]
 
 
-def test_the_work_itself_is_stopped(engine: Engine, database: Path) -> None:
-    with closing(engine.reader(database)) as reader:
+def test_the_work_itself_is_stopped(database: Database) -> None:
+    with closing(database.reader()) as reader:
         with pytest.raises(KnowledgeTimeoutError, match="was stopped after"):
             reader.fetch(ENDLESS, 1, 0.3)
-        _wait_until_idle()
-
-
-def _wait_until_idle() -> None:
-    """Wait until the process uses no more processor time: what an interrupted engine would go on using."""
-    for _ in range(100):
-        before = time.process_time()
-        time.sleep(0.05)
-        if time.process_time() - before < 0.02:
-            return
-    pytest.fail("the engine still works after its deadline")
+        database.wait_until_idle()
 
 
 def test_more_endless_statements_than_connections_all_end_in_time(kb: SQLManager) -> None:
@@ -335,43 +317,7 @@ async def test_the_async_twin_answers_the_same(kb: SQLManager) -> None:
     ]
 
 
-# Files and lives.
-
-
-def test_a_missing_file_is_named_and_not_created(engine: Engine, tmp_path: Path) -> None:
-    with pytest.raises(AKConfigError, match=r"There is no \w+ database '.*nothing\.db'"):
-        SQLManager(engine.url(tmp_path / "nothing.db"))
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("content", [b"This is a text file and no database.", b"\x00" * 4_096])
-def test_a_file_that_is_no_database_is_named(engine: Engine, tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "other.db"
-    path.write_bytes(content)
-    with pytest.raises(AKConfigError, match=r"is not a \w+ database"):
-        SQLManager(engine.url(path))
-
-
-def test_a_damaged_database_is_not_an_empty_one(engine: Engine, database: Path) -> None:
-    content = bytearray(database.read_bytes())
-    content[100:-4_000] = b"\xff" * (len(content) - 4_100)
-    database.write_bytes(content)
-    with closing(SQLManager(engine.url(database))) as manager, pytest.raises(KnowledgeConnectionError):
-        manager.query("SELECT * FROM cities")
-
-
-@pytest.mark.parametrize("database_name", ["", ":memory:"])
-def test_a_private_in_memory_database_is_an_error(engine: Engine, database_name: str) -> None:
-    with pytest.raises(AKConfigError, match="in-memory"):
-        SQLManager(f"{engine.scheme}:///{database_name}")
-
-
-def test_nothing_is_made_beside_the_database(engine: Engine, kb: SQLManager, database: Path) -> None:
-    before = database.read_bytes()
-    kb.query("SELECT * FROM cities ORDER BY name")
-    kb.schema()
-    kb.close()
-    assert (list(database.parent.iterdir()), database.read_bytes()) == ([database], before)
+# Lives.
 
 
 def test_after_close_every_call_says_so_and_connect_opens_again(kb: SQLManager) -> None:
@@ -384,10 +330,10 @@ def test_after_close_every_call_says_so_and_connect_opens_again(kb: SQLManager) 
     assert rows(kb, "SELECT 1 AS one") == [{"one": 1}]
 
 
-def test_close_lets_the_owner_write_again(engine: Engine, kb: SQLManager, database: Path) -> None:
+def test_close_lets_the_owner_write_again(kb: SQLManager, database: Database) -> None:
     kb.query("SELECT * FROM cities")
     kb.close()
-    engine.run(database, "DELETE FROM cities WHERE id = 1")
+    database.run("DELETE FROM cities WHERE id = 1")
     kb.connect()
     assert rows(kb, "SELECT count(*) AS n FROM cities") == [{"n": 2}]
 
