@@ -133,7 +133,7 @@ class Breaker:
         """A call did not reach the backend.
 
         Returns:
-            Whether that opened the breaker which was closed.
+            Whether calls are stopped because of that: the breaker has opened, or stays open.
         """
         with self._lock:
             if self._open and ticket != (self._probe or None):
@@ -142,8 +142,8 @@ class Breaker:
             self._failures += 1
             self._since = self._since or self._now()
             self._kind = kind
-            opens = not self._open and self._failures >= self._threshold
-            if self._open or opens:
+            opens = self._open or self._failures >= self._threshold
+            if opens:
                 self._open_again()
             return opens
 

@@ -66,9 +66,8 @@ class BreakerMachine(RuleBasedStateMachine):
             assert not opened
             return
         self.in_a_row += 1
-        opens = not was_open and self.in_a_row >= self.failures
-        assert opened == opens
-        if was_open or opens:
+        assert opened == (was_open or self.in_a_row >= self.failures)
+        if opened:
             self.probe = None
             self.opened_for = min(self.most, self.first if self.opened_for is None else 2 * self.opened_for)
             self.next_try = self.seconds + self.opened_for
