@@ -31,7 +31,10 @@ def statement_of(record: Record) -> Statement:
     text: object = metadata.get("query") or metadata.get("cypher_query")
     parameters: object = metadata.get("params", metadata.get("cypher_params"))
     if not isinstance(text, str) or not text.strip():
-        raise KnowledgeError("a graph stores what a Cypher statement says, in metadata 'query' with 'params'; there is none")
+        raise KnowledgeError(
+            "a graph stores what a Cypher statement says: give one in query, and its values in params_json "
+            "(in a record, metadata 'query' and 'params')"
+        )
     if parameters is not None and not isinstance(parameters, Mapping):
         raise KnowledgeQueryError(f"'params' has to be a mapping of names to values, not {type(parameters).__name__}.")
     named = cast("Mapping[object, Any]", parameters or {})

@@ -136,7 +136,7 @@ class SQLManager(KnowledgeBase):
             from sqlalchemy.engine import make_url
             from sqlalchemy.exc import ArgumentError
         except ImportError as error:
-            raise KnowledgeDependencyError("sql", "SQLManager") from error
+            raise KnowledgeDependencyError(_extra_for(url), "SQLManager") from error
         try:
             parsed = make_url(url)
         except (ArgumentError, ValueError, TypeError):
@@ -337,6 +337,11 @@ class SQLManager(KnowledgeBase):
                 catalogue = reader.catalogue(only=self._tables, most=self._described_tables, seconds=CATALOGUE_SECONDS)
                 self._catalogue = (time.monotonic() + CATALOGUE_LIFETIME_SECONDS, catalogue)
             return self._catalogue[1]
+
+
+def _extra_for(url: object) -> str:
+    """Return the extra that brings all that a database needs, as far as its URL tells without SQLAlchemy."""
+    return next((extra for extra in ("duckdb", "postgres") if str(url).startswith(extra)), "sql")
 
 
 def _deadline(timeout: float | None) -> Deadline:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 
 import duckdb
 from sqlalchemy.engine import make_url
 
 from agentkernel_kb.sql import SQLManager
-from agentkernel_kb.sql.locks import lock_for
-from agentkernel_kb.sql.reader import Reader
+from agentkernel_kb.sql.duckdb import DuckDBLock
+from agentkernel_kb.sql.duckdb_isolated import IsolatedReader
 
 UNGUARDED_SECONDS = 1.0
 UNGUARDED_ROWS = 100
@@ -106,7 +107,11 @@ def run_unguarded(path: Path, statement: str) -> str:
     Raises:
         KnowledgeError: The engine refused or rejected it, or stopped it at the deadline.
     """
-    with closing(
-        Reader(lock_for(make_url(f"duckdb:///{path}"), tables=None, max_value_bytes=1_000_000), "unguarded")
-    ) as reader:
-        return str(reader.fetch(statement, UNGUARDED_ROWS, UNGUARDED_SECONDS))
+    return str(_reader(path).fetch(statement, UNGUARDED_ROWS, UNGUARDED_SECONDS))
+
+
+@lru_cache(maxsize=1)
+def _reader(path: Path) -> IsolatedReader:
+    """Return what reads a database, in processes that may be filled or brought down; it ends when another one is asked for."""
+    lock = DuckDBLock(make_url(f"duckdb:///{path}"), tables=None, max_value_bytes=1_000_000)
+    return IsolatedReader(lock, "unguarded")

@@ -11,6 +11,7 @@ import sys
 import time
 import uuid
 from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
@@ -360,6 +361,75 @@ def test_close_during_a_statement_frees_the_file_once_it_has_ended(kb: SQLManage
 def test_the_driver_is_not_imported_before_a_database_is_opened() -> None:
     code = "import sys, agentkernel_kb.sql; print(sorted({'duckdb', 'sqlalchemy', 'sqlglot'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_what_is_missing_is_named_by_the_extra_that_brings_all_of_it() -> None:
+    code = (
+        "import sys; sys.modules['sqlalchemy'] = None\n"
+        "from agentkernel_kb.sql import SQLManager\n"
+        "try: SQLManager(sys.argv[1])\n"
+        "except ImportError as error: print(error.extra)"
+    )
+    for url, extra in (("duckdb:///x", "duckdb"), ("postgresql://h/d", "postgres"), ("sqlite:///x", "sql")):
+        assert (
+            subprocess.run([sys.executable, "-c", code, url], capture_output=True, text=True, check=True).stdout == f"{extra}\n"
+        )
+
+
+# Processes of its own.
+
+ENDLESS_TEXT = "SELECT length(replace(replace(lpad('a',10000,'a'),'a',lpad('b',10000,'b')),'b','cccccccccc'))"
+
+
+def test_a_statement_that_nothing_interrupts_ends_near_its_deadline_and_no_other_is_affected(kb: SQLManager) -> None:
+    """It is made of constants, and counted by no limit of the engine."""
+    assert rows(kb, "SELECT 1 AS one") == [{"one": 1}]
+    with ThreadPoolExecutor() as threads:
+        honest = threads.submit(rows, kb, "SELECT count(*) AS n FROM range(300000000) WHERE range % 7 = 3", 1)
+        started = time.monotonic()
+        with pytest.raises((KnowledgeTimeoutError, KnowledgeQueryError)):
+            kb.query(ENDLESS_TEXT, timeout=1)
+        assert time.monotonic() - started < 20
+        assert honest.result()[0]["n"] > 1_000_000
+    assert rows(kb, "SELECT 1 AS one") == [{"one": 1}]
+
+
+def test_the_driver_is_not_imported_where_the_engine_does_not_run(database: Path) -> None:
+    code = (
+        "import sys; from agentkernel_kb.sql import SQLManager\n"
+        "kb = SQLManager(sys.argv[1]); kb.query('SELECT 1'); print('duckdb' in sys.modules); kb.close()\n"
+        "kb = SQLManager(sys.argv[1], isolate=False); kb.query('SELECT 1'); print('duckdb' in sys.modules); kb.close()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, f"duckdb:///{database}"], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\nTrue\n"
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_values_are_the_same_in_a_process_of_its_own(database: Path, isolate: bool) -> None:
+    with closing(SQLManager(f"duckdb:///{database}", isolate=isolate)) as manager:
+        found = rows(
+            manager,
+            "SELECT timestamptz '2024-01-01 00:00:00+02' AS a, time '10:00' AS b, interval 3 days AS c, 1.5::decimal(3, 1) AS d,"
+            " '5f0c954e-1111-4a2b-8c3d-0123456789ab'::uuid AS e, '\\x00'::blob AS f, map{1: 'x'} AS g, [1, 2]::int[2] AS h, "
+            "170141183460469231731687303715884105727::hugeint AS i, {'a': [NULL, 1.5]} AS j, '101'::bit AS k, NULL AS l",
+        )
+    (row,) = found
+    assert row["a"] == datetime.datetime(2023, 12, 31, 22, tzinfo=datetime.UTC)
+    assert str(row["a"].tzinfo) == "Etc/UTC"
+    assert list(row.values())[1:] == [
+        datetime.time(10),
+        datetime.timedelta(days=3),
+        Decimal("1.5"),
+        uuid.UUID("5f0c954e-1111-4a2b-8c3d-0123456789ab"),
+        b"\x00",
+        {1: "x"},
+        (1, 2),
+        2**127 - 1,
+        {"a": [None, 1.5]},
+        "101",
+        None,
+    ]
+    assert isinstance(row["h"], tuple)
 
 
 def test_show_tables_lists_the_tables_and_nothing_of_ours(tmp_path: Path) -> None:
