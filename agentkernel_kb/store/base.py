@@ -19,8 +19,6 @@ from agentkernel_kb.store import paths as _paths
 OnSkip = Callable[[str, str], None]
 """Is told the path and the reason of what a walk leaves out; the path may be one that no operation takes."""
 
-_CONDITIONS = threading.RLock()
-
 
 @dataclass(frozen=True, slots=True)
 class DocumentStat:
@@ -261,7 +259,7 @@ def _with_conditions(plain: Callable[[Any, str, bytes], object]) -> Callable[...
         self: DocumentStore, path: str, data: bytes, *, if_version: str | None = None, if_missing: bool = False
     ) -> DocumentStat:
         check_conditions(if_version, if_missing=if_missing)
-        with _CONDITIONS:
+        with vars(self).setdefault("_kb_conditions", threading.RLock()):
             if if_missing or if_version is not None:
                 check_version(path, _version(self, path), if_version, if_missing=if_missing)
             plain(self, path, data)
