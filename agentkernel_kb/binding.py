@@ -29,6 +29,7 @@ def bind_each(
     bound: type[Bound],
     described: Callable[[ToolDescription], Bound],
     plain: Callable[[Callable[..., Any]], Bound],
+    shown: Callable[[str], str] = str,
 ) -> list[Bound]:
     """Turn tools into a framework's tool objects, in their order.
 
@@ -37,13 +38,14 @@ def bind_each(
         bound: The framework's tool class; an instance passes through as it is.
         described: Makes a tool object of a router's tool.
         plain: Makes one of a callable that carries no description, by the framework's own means.
+        shown: What the framework makes of a name before a model reads it; two names that come out the same are one.
 
     Raises:
         TypeError: `tools` is no collection of tools, or something in it can't be called; the message names it.
         AKConfigError: Two tools have one name.
     """
     made = [_bind_one(tool, bound, described, plain) for tool in _listed(tools)]
-    names = [tool.name for tool in made]
+    names = [shown(tool.name) for tool in made]
     doubles = sorted({name for name in names if names.count(name) > 1})
     if doubles:
         raise AKConfigError(f"Each tool needs a name of its own; given more than once: {doubles}. All names: {names}.")

@@ -67,12 +67,13 @@ def raising(error: BaseException) -> Callable[..., str]:
     return fail
 
 
-def bind(tools: Any) -> list[Box]:
+def bind(tools: Any, **options: Any) -> list[Box]:
     return bind_each(
         tools,
         bound=Box,
         described=lambda description: Box(description.name, description),
         plain=lambda function: Box(function.__name__),
+        **options,
     )
 
 
@@ -145,6 +146,11 @@ def test_tools_keep_their_order_and_what_is_bound_stays_the_same_object() -> Non
 def test_names_given_twice_are_listed() -> None:
     with pytest.raises(AKConfigError, match=r"given more than once: \['echo'\]. All names: \['echo', 'x', 'echo'\]"):
         bind([echo, Box("x"), echo])
+
+
+def test_names_that_a_framework_shows_alike_are_one() -> None:
+    with pytest.raises(AKConfigError, match=r"given more than once: \['echo'\]"):
+        bind([echo, Box("Echo")], shown=str.lower)
 
 
 @pytest.mark.parametrize(
