@@ -259,6 +259,23 @@ class AdapterContract(GatedSuite, ABC):
         answers = asyncio.run(ask_together())
         assert [f"about topic {n}" in answer for n, answer in enumerate(answers)] == [True] * _TOGETHER
 
+    @_either_kind
+    def test_each_call_acts_for_whom_the_application_bound_around_it(self, house: House, is_async: bool) -> None:
+        bound = self._one(house, "search_kb", is_async=is_async)
+
+        async def ask_for(principal: str) -> None:
+            with house.builder.acting_as(principal):
+                await self.invoke(bound, {"backend": "handbook", "query": f"about {principal}"})
+
+        async def ask_at_one_time() -> None:
+            await asyncio.gather(*map(ask_for, ("alice", "bob") * _TOGETHER))
+
+        asyncio.run(ask_at_one_time())
+        asked = [query for _, query, _ in house.handbook.calls]
+        acted = [f"about {whom.principal}" if whom else "about nobody" for whom in house.handbook.acted_for]
+        assert acted == asked
+        assert len(asked) == 2 * _TOGETHER
+
     # What is bound beside the router's tools.
 
     def test_own_callables_are_bound_too(self) -> None:
