@@ -13,7 +13,7 @@ from agentkernel_kb.starburst.failures import ServerFailure
 from agentkernel_kb.starburst.names import identifier, qualified, written
 from agentkernel_kb.starburst.tables import Ask, columns_of
 
-HINT_SECONDS = 3.0
+HINT_SECONDS = 5.0
 _MAX_KNOWN = 5_000
 _MAX_TABLES = 4
 _MAX_LISTED = 30

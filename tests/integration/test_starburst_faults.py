@@ -15,7 +15,7 @@ from agentkernel_kb import KnowledgeBackendError, KnowledgeConnectionError, Know
 from agentkernel_kb.starburst import StarburstManager
 from servers import PrivateServer, private
 
-pytestmark = [pytest.mark.server("trino"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.server("trino"), pytest.mark.timeout(900)]
 LONG = "SELECT count(*) FROM tpch.sf1000.lineitem"
 HANG_SECONDS = 100.0
 

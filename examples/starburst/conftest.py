@@ -1,0 +1,16 @@
+"""Gives the test of this example the real Trino server that those in `tests/` use."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[2] / "tests"))
+
+
+@pytest.fixture(scope="session")
+def trino_url() -> str:
+    """The address of a Trino server with the tpch catalog."""
+    servers = importlib.import_module("servers")
+    return servers.shared("trino").url
