@@ -85,7 +85,7 @@ class Catalogue:
         if name in self.labels or name in self.types:
             return []
         known = {known.lower(): known for known in (*self.labels, *self.types)}
-        return [quoted(known[match]) for match in get_close_matches(name.lower()[:128], list(known), n=3, cutoff=0.6)]
+        return [quoted(known[match]) for match in get_close_matches(name.lower()[:128], list(known), n=3, cutoff=0.75)]
 
 
 def quoted(name: str) -> str:

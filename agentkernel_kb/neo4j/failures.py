@@ -26,6 +26,7 @@ _CONSTRAINED = re.compile(r"with (?:label|type) `[^`]*` and propert(?:y|ies) (?:
 _NO_TLS = "BoltSecurityError"
 """What the driver raises, and does not export, where TLS cannot be agreed on."""
 _TIMED_OUT = ("TransactionTimedOut", "LockClientStopped")
+_ENDED = ("Terminated", "TransactionTerminated")
 _TOLD = ("SyntaxError", "SemanticError", "ParameterMissing", "ProcedureNotFound", "EntityNotFound")
 """Titles of failures whose message is about the statement's text and never about a value that was bound to it."""
 
@@ -97,6 +98,8 @@ def _of_server(error: Any, target: Target, scope: Scope, parameters: Mapping[str
     message = _first_line(error.message)
     if title.startswith(_TIMED_OUT):
         return KnowledgeTimeoutError("Neo4j stopped the statement: time was out.")
+    if title in _ENDED:
+        return KnowledgeTimeoutError("Neo4j stopped the statement.")
     if category == "Database" or title == "DatabaseNotFound":
         return _of_database(title, target, scope)
     if title == "Forbidden":
@@ -131,8 +134,6 @@ def _of_database(title: str, target: Target, scope: Scope) -> KnowledgeError:
 def _of_moment(title: str, target: Target) -> KnowledgeError:
     if "Memory" in title:
         return KnowledgeQueryError("The statement needs more memory than the server gives. Narrow it.")
-    if title in ("Terminated", "LockClientStopped"):
-        return KnowledgeTimeoutError("Neo4j stopped the statement.")
     return KnowledgeConnectionError(f"Neo4j at {target.place} cannot do this at the moment ({title}).")
 
 

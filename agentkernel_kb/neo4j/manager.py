@@ -308,6 +308,7 @@ class Neo4jManager(KnowledgeBase):
             KnowledgeStateError: The backend is closed.
         """
         self._calls.link()
+        self._calls.scope()  # What may not be asked for anybody is refused as a whole.
         deadline = _deadline(timeout)
         listed = list(records)
         failures: dict[int, KnowledgeError] = {}
