@@ -14,6 +14,7 @@ import pytest
 from engines import Database, Engine
 
 from agentkernel_kb import (
+    AKConfigError,
     KnowledgeGuardError,
     KnowledgeQueryError,
     KnowledgeStateError,
@@ -143,6 +144,7 @@ def test_the_order_of_a_statement_is_kept(kb: SQLManager) -> None:
         ("", {"limit": 5, "max_rows": 4}, 4, True),
         (" LIMIT 1000000", {}, 1_000, True),
         (" LIMIT 0", {}, 0, False),
+        ("", {"limit": 1_500}, 1_500, True),
     ],
 )
 def test_an_endless_result_is_streamed_bounded_and_known_to_have_more(
@@ -150,6 +152,29 @@ def test_an_endless_result_is_streamed_bounded_and_known_to_have_more(
 ) -> None:
     found = kb.query(NUMBERS + suffix, **options)
     assert (len(found), found.more) == (count, more)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "options", "count", "more"),
+    [
+        ("", {}, 3, False),
+        ("", {"limit": 2}, 2, True),
+        (" LIMIT 2", {}, 2, False),
+        (" LIMIT 3", {"max_rows": 2}, 2, True),
+        (" WHERE id > 9", {}, 0, False),
+    ],
+)
+def test_it_is_known_when_there_are_no_more(
+    kb: SQLManager, suffix: str, options: dict[str, Any], count: int, more: bool
+) -> None:
+    found = kb.query("SELECT id FROM cities" + suffix, **options)
+    assert (len(found), found.more) == (count, more)
+
+
+@pytest.mark.parametrize("limits", [{"limit": 0}, {"limit": -1}, {"max_rows": 0}])
+def test_a_limit_below_one_is_an_error(kb: SQLManager, limits: dict[str, Any]) -> None:
+    with pytest.raises(AKConfigError, match="at least 1"):
+        kb.query("SELECT 1", **limits)
 
 
 def test_a_page_is_bounded_in_bytes(kb: SQLManager) -> None:
