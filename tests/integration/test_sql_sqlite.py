@@ -197,7 +197,6 @@ WRITES = [
     "VACUUM INTO '{folder}/copy.db'",
     "REINDEX",
     "ANALYZE",
-    "BEGIN EXCLUSIVE",
     "SAVEPOINT x",
     "PRAGMA query_only = OFF",
     "PRAGMA writable_schema = ON",
