@@ -9,18 +9,20 @@ PYTEST := $(BIN)/pytest
 WORKERS ?= 2
 PACKAGES := . ./adapters/adk ./adapters/langgraph ./adapters/openai
 PLUGIN := ./tests/plugin
+# CrewAI goes neither with the newest OpenAI Agents SDK nor with MCP 2: its adapter has an environment of its own.
+CREWAI := $(VENV)-crewai
 SOURCES := $(shell find agentkernel_kb adapters -name '*.py' -not -path '*/tests/*') README.md LICENSE
 METADATA := pyproject.toml constraints.txt $(wildcard adapters/*/pyproject.toml) $(PLUGIN)/pyproject.toml
 
-.PHONY: help demo test check lint format types imports spelling dependencies pytest attack bench clean
+.PHONY: help demo test check lint format types imports spelling dependencies pytest pytest-crewai attack bench clean
 
 help:  ## Show the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/installed  ## Watch an agent answer questions from different stores, side by side
 	@$(BIN)/python examples/multi/demo.py
 
-test: check pytest  ## Run every gate: lint, types, import rules, spelling, dependencies, and all tests
+test: check pytest pytest-crewai  ## Run every gate: lint, types, import rules, spelling, dependencies, and all tests
 
 check: lint types imports spelling dependencies  ## Run the gates without the tests
 
@@ -47,14 +49,24 @@ dependencies: $(VENV)/installed $(VENV)/dev  ## Check that what is imported is d
 pytest: $(VENV)/installed $(VENV)/dev  ## Run the tests only; ARGS goes to pytest
 	$(PYTEST) -n $(WORKERS) --dist loadfile $(ARGS)
 
+pytest-crewai: $(CREWAI)/installed $(VENV)/dev  ## Check the types and run the tests of CrewAI's adapter, in its own environment
+	$(BIN)/basedpyright --project adapters/crewai/pyproject.toml --pythonpath $(CREWAI)/bin/python
+	$(CREWAI)/bin/pytest adapters/crewai $(ARGS)
+
 attack: $(VENV)/dev  ## Run the attack corpora on the engines and print both rates
 	@$(BIN)/python tests/corpora/attack.py
+
+servers:  ## Start the real servers that tests and `demo.py --servers` use, each on its own port of loopback
+	@for name in postgres s3 chroma neo4j trino; do servers/$$name.sh start || exit 1; done
+
+servers-stop:  ## Stop them
+	@for name in postgres s3 chroma neo4j trino; do servers/$$name.sh stop; done
 
 bench: $(VENV)/installed  ## Print the figures, one JSON object each
 	@for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:  ## Remove what the other targets made
-	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(CREWAI) dist build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/dependencies: $(METADATA)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 …"; exit 1; }
@@ -71,4 +83,15 @@ $(VENV)/installed: $(VENV)/dependencies $(SOURCES)
 $(VENV)/dev: $(VENV)/installed $(shell find $(PLUGIN) -name '*.py' -path '*kb_*')
 	$(PIP) install --constraint constraints.txt --group dev
 	$(PIP) install --no-deps --force-reinstall $(PLUGIN)
+	@touch $@
+
+$(CREWAI)/dependencies: pyproject.toml constraints-crewai.txt adapters/crewai/pyproject.toml
+	@test -x $(CREWAI)/bin/python || $(PYTHON) -m venv $(CREWAI)
+	@echo "Installing CrewAI into $(CREWAI) (a minute, once) …"
+	$(CREWAI)/bin/python -m pip --quiet install --upgrade pip --constraint constraints-crewai.txt
+	$(CREWAI)/bin/python -m pip --quiet install --constraint constraints-crewai.txt '.[sql,testing]' ./adapters/crewai --group test
+	@touch $@
+
+$(CREWAI)/installed: $(CREWAI)/dependencies $(SOURCES)
+	$(CREWAI)/bin/python -m pip --quiet install --no-deps --force-reinstall . ./adapters/crewai
 	@touch $@
