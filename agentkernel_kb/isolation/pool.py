@@ -192,16 +192,18 @@ class _Crew:
     def _give_back(self, child: Child) -> None:
         with self._state:
             self._busy.discard(child)
-            stays = child.is_alive and not child.is_worn and not self._is_closed
-            if stays:
+            if child.is_alive and not child.is_worn and not self._is_closed:
                 self._add_idle(child)
-            elif not self._is_closed and len(self._idle) + len(self._busy) + self._coming < self._most:
-                self._coming += 1
-                threading.Thread(target=self._replace, name="child-start", daemon=True).start()
-        if not stays:
-            child.end(_CLOSING_SECONDS if child.is_worn or self._is_closed else 0)
+                return
+            is_wanted = not self._is_closed and len(self._idle) + len(self._busy) + self._coming < self._most
+            self._coming += is_wanted
+        # Elsewhere: who called has an answer, and need not wait for the system to clear away what may be gigabytes.
+        threading.Thread(target=self._replace, args=(child, is_wanted), name="child-start", daemon=True).start()
 
-    def _replace(self) -> None:
+    def _replace(self, ended: Child, is_wanted: bool) -> None:
+        ended.end(_CLOSING_SECONDS if self._is_closed else 0)
+        if not is_wanted:
+            return
         child = None
         try:
             child = Child(self._launch)

@@ -121,22 +121,23 @@ class IsolatedGraph:
 
     @contextmanager
     def _reading(self, deadline: Deadline) -> Generator[None]:
-        if self._is_logged:
+        if self._has_long_log():
             with self._turns.writing(deadline):
                 self._shorten_log(deadline)
         with self._turns.reading(deadline):
             yield
 
-    def _shorten_log(self, deadline: Deadline) -> None:
-        """Bring a long log of writes into the file."""
-        if not self._is_logged or self._writer is None:
-            return
-        self._is_logged = False
+    def _has_long_log(self) -> bool:
         log = self._path.with_name(f"{self._path.name}.wal")
-        if log.exists() and log.stat().st_size > _LOG_BYTES:
+        return self._is_logged and log.exists() and log.stat().st_size > _LOG_BYTES
+
+    def _shorten_log(self, deadline: Deadline) -> None:
+        """Bring the log of writes into the file, unless another call has done so meanwhile."""
+        if self._writer is not None and self._has_long_log():
+            self._is_logged = False
+            self._generation += 1
             with contextlib.suppress(KnowledgeError):  # Then those that read do it for themselves.
                 self._writer.call(["checkpoint"], deadline)
-            self._generation += 1
 
     # Writing.
 

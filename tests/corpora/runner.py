@@ -32,6 +32,7 @@ PATIENCE_SECONDS = 40.0
 _WATCHED_SECONDS = 0.1
 _IDLE_SHARE = 0.02  # On a busy machine, work that goes on may get little more.
 _QUIET_LOOKS = 2
+_STARTING_SECONDS = 1.0
 _ANSWERED = frozenset({"ok", "empty", "partial"})
 _STOPPED = frozenset({"refused", "rejected", "timeout", "bad_argument"})
 _FEWEST_WORDS_OF_A_REASON = 3
@@ -296,13 +297,16 @@ def _wait_until_idle(until: float) -> None:
 
 
 def _seconds_of_children() -> float:
-    """Return the processor time of this process's children, in which engines may run, where `/proc` tells it."""
+    """Return the processor time of this process's children, in which engines may run, where `/proc` tells it.
+
+    The first second of each is its start: a child that was ended is replaced at once.
+    """
     seconds = 0.0
     for listed in Path("/proc/self/task").glob("*/children"):
         with contextlib.suppress(OSError):  # Threads and children end meanwhile.
             for pid in listed.read_text(encoding="ascii").split():
                 fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-                seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+                seconds += max(0.0, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") - _STARTING_SECONDS)
     return seconds
 
 

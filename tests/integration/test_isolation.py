@@ -294,18 +294,13 @@ def test_a_deadline_that_is_brought_forward_frees_the_child(pool: ChildPool) -> 
 def test_children_are_started_as_they_are_needed_and_end_when_they_are_not() -> None:
     pool = ChildPool(launch(), "engine", most=3, idle_seconds=0.3)
     with ThreadPoolExecutor() as threads:
-        pids = set(threads.map(lambda _: wait_and_tell(pool), range(3)))
+        pids = set(threads.map(lambda _: ask(pool, "pid after", 3.0), range(3)))
     assert len(pids) == 3
     until = time.monotonic() + 20
     while time.monotonic() < until and sum(not has_ended(pid, 0.1) for pid in pids) > 1:
         time.sleep(0.1)
     assert [pid for pid in pids if not has_ended(pid, 0.1)] == [pid_of(pool)], "the last one stays"
     pool.close()
-
-
-def wait_and_tell(pool: ChildPool) -> int:
-    ask(pool, "wait", 0.7)
-    return pid_of(pool)
 
 
 def test_a_child_that_was_ended_from_outside_is_replaced_unseen(pool: ChildPool) -> None:
