@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
@@ -45,18 +46,21 @@ class CountingStore(LocalDocumentStore):
     reads = 0
     fails_after: int | None = None
     failure: Exception | None = None
+    unreadable: AbstractSet[str] = frozenset()
 
-    def _count(self) -> None:
+    def _count(self, path: str) -> None:
         self.reads += 1
+        if path in self.unreadable:
+            raise PermissionError(13, "denied", path)
         if self.failure is not None and self.fails_after is not None and self.reads > self.fails_after:
             raise self.failure
 
     def read_bytes(self, path: str) -> bytes:
-        self._count()
+        self._count(path)
         return super().read_bytes(path)
 
     def read_prefix_bytes(self, path: str, max_bytes: int) -> bytes:
-        self._count()
+        self._count(path)
         return super().read_prefix_bytes(path, max_bytes)
 
     def scan(self, prefix: str = "", **options: Any) -> Iterator[Any]:

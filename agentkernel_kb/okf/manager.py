@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -13,6 +14,7 @@ from agentkernel_kb.errors import (
     DocumentChangedError,
     KnowledgeBackendError,
     KnowledgeCapabilityError,
+    KnowledgeError,
     KnowledgeStateError,
     KnowledgeTimeoutError,
 )
@@ -165,8 +167,8 @@ class OKFManager(DocumentKnowledgeBase):
     def get_description(self) -> str:
         """Return the backend's name, what the bundle holds, and how many concepts that are."""
         bundle = self.bundle
-        faults = f" {bundle.diagnostic_count:,} diagnostics." if bundle.diagnostic_count else ""
-        return f"{self.backend_name}: {self._description.rstrip('.')}. {bundle.concept_count:,} concepts.{faults}"
+        faults = f" {_counted(bundle.diagnostic_count, 'diagnostic')}." if bundle.diagnostic_count else ""
+        return f"{self.backend_name}: {self._description.rstrip('.')}. {_counted(bundle.concept_count, 'concept')}.{faults}"
 
     def get_diagnostics(self) -> Sequence[str]:
         """Return what is wrong with the bundle, a sentence each, with file and line; at most 100 of them."""
@@ -272,12 +274,10 @@ class OKFManager(DocumentKnowledgeBase):
         for place, (_, data) in zip(places, contents, strict=True):
             if isinstance(data, FileNotFoundError):
                 continue
+            if isinstance(data, KnowledgeError):
+                raise data
             if isinstance(data, Exception):
-                raise (
-                    data
-                    if isinstance(data, KnowledgeBackendError)
-                    else KnowledgeBackendError(f"{place.path!r} can't be read ({refresh.reason_of(data)}).")
-                ) from data
+                raise KnowledgeBackendError(f"{place.path!r} can't be read ({refresh.reason_of(data)}).") from data
             if (record := self._record(place, data, profile)) is not None:
                 records.append(record)
         return records
@@ -328,10 +328,12 @@ class OKFManager(DocumentKnowledgeBase):
         drafts = composing.drafts(records, self.backend_name)
         named = [composing.named_paths(draft, self.backend_name) for draft in drafts if draft.id]
         seen, profile, logs = self._keeper.ask(lambda connection: self._state_for_writing(connection, named))
+        written: list[Written] = []
         try:
-            written = self._writer.write(drafts, profile, seen.get)
-        except DocumentChangedError as error:
-            self._index_again(error.path, profile)
+            self._writer.write(drafts, profile, seen.get, written)
+        except BaseException as error:
+            changed = {error.path} if isinstance(error, DocumentChangedError) else set[str]()
+            self._index_again(changed | {one.path for one in written if one.before is not None}, profile)
             raise
         self._index(written, profile, logs)
         return [id_of(one.path) for one in written]
@@ -357,13 +359,18 @@ class OKFManager(DocumentKnowledgeBase):
             if found:
                 self._keeper.put(list(found.values()))
 
-    def _index_again(self, path: str, profile: Profile) -> None:
-        """Put a document as it is now into the index, so that the next write knows what it goes by."""
-        try:
-            found = self.store.stat(path)
-            self._keeper.put([rows.row_of(path, self.store.read_bytes(path), found.version, profile)])
-        except FileNotFoundError:
-            self._keeper.put([], [path])
+    def _index_again(self, paths: Iterable[str], profile: Profile) -> None:
+        """Put documents as they are now into the index, so that the next write knows what it goes by."""
+        for path in paths:
+            # What the store does not give now, the next refresh finds out.
+            with suppress(KnowledgeError, OSError):
+                try:
+                    found = self.store.stat(path)
+                    data = self.store.read_prefix_bytes(path, rows.MAX_BYTES + 1)
+                except FileNotFoundError:
+                    self._keeper.put([], [path])
+                else:
+                    self._keeper.put([rows.row_of(path, data, found.version, profile)])
 
     def __repr__(self) -> str:
         return f"OKFManager({self.store!r}, name={self.backend_name!r})"
@@ -388,6 +395,10 @@ def _unindexed(paths: list[str]) -> manifest.Known:
     """Return the place of a document that the index does not have: it may be new, or beyond `max_concepts`."""
     kind = schema.LOG if reserved_kind(paths[0]) == "log" else schema.CONCEPT
     return manifest.Known(paths[0], kind, "")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _bounded(limit: int) -> int:

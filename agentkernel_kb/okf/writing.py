@@ -59,19 +59,21 @@ class Writer:
         self._actor = actor
         self._subject = subject
 
-    def write(self, drafts: Iterable[Draft], profile: Profile, seen: Callable[[str], tuple[str, str] | None]) -> list[Written]:
+    def write(
+        self, drafts: Iterable[Draft], profile: Profile, seen: Callable[[str], tuple[str, str] | None], done: list[Written]
+    ) -> None:
         """Write all drafts, or none of them.
 
         Args:
             drafts: What to write.
             profile: How the bundle is read.
             seen: Gives for a path of an id the path and version of the document as the index knows it, `None` for none.
+            done: Gets what was written; where the call fails, all of it was taken back.
 
         Raises:
             DocumentChangedError: A document is not as its author saw it. What was written before is taken back.
             KnowledgeError: The store refused, likewise.
         """
-        done: list[Written] = []
         try:
             # One by one, so that what was written is known when the next one fails.
             for draft in drafts:
@@ -79,7 +81,6 @@ class Writer:
         except BaseException:
             self._take_back(done)
             raise
-        return done
 
     def _write_one(self, draft: Draft, profile: Profile, seen: Callable[[str], tuple[str, str] | None]) -> Written:
         if not draft.id:
