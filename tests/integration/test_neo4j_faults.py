@@ -101,10 +101,11 @@ def test_a_paused_server_costs_no_more_than_the_deadline(own_server: PrivateServ
         answer = {tool.__name__: tool for tool in builder.build()}["read_kb"]("neo4j", "RETURN 3")
         assert answer == "Backend 'neo4j' did not answer within 1 s. Narrow it, or try again."
         graph.close()  # Does not wait for it either.
-        graph.connect.__self__._calls.reopen()  # pyright: ignore[reportPrivateUsage, reportFunctionMemberAccess]
     finally:
         own_server.resume()
-    ask_until_answered(graph)
+    again = Neo4jManager(own_server.url, "neo4j", PASSWORD, connect="lazy")
+    ask_until_answered(again)
+    again.close()
 
 
 def test_a_port_where_nobody_listens_is_unreachable_at_once() -> None:

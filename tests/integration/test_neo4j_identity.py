@@ -9,19 +9,20 @@ import uuid
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import LiteralString, cast
 
 import neo4j
 import pytest
 
-from agentkernel_kb import KnowledgeConnectionError, KnowledgeIdentityError, KnowledgeTimeoutError
+from agentkernel_kb import KnowledgeConnectionError, KnowledgeIdentityError, KnowledgeTimeoutError, Record
 from agentkernel_kb.identity import acting_as
 from agentkernel_kb.neo4j import Neo4jManager
 from servers import PASSWORD, Server
 
 pytestmark = pytest.mark.server("neo4j")
 RUN = uuid.uuid4().hex[:12]
-CALLS, TOGETHER = 50, 5  # By tasks, and as many by threads.
-BUSY = "UNWIND range(1, 1000) AS a UNWIND range(1, 1000) AS b UNWIND range(1, 1000) AS c RETURN '{mark}', sum(a * b * c)"
+CALLS, TOGETHER = 50, 10  # By tasks, and as many by threads.
+WAITS = f"MATCH (n:Lock{RUN}) SET n.mark = '{{mark}}'"
 SEEN = "SHOW TRANSACTIONS YIELD transactionId, currentQuery, metaData RETURN transactionId, currentQuery, metaData"
 
 
@@ -58,25 +59,37 @@ def graph(neo4j_server: Server) -> Iterator[Neo4jManager]:
     graph.close()
 
 
-def statement(mark: str) -> str:
-    return BUSY.format(mark=f"mark-{RUN}-{mark}")
+def ask(mark: str) -> Record:
+    return {"text": "", "metadata": {"query": WAITS.format(mark=f"mark-{RUN}-{mark}")}}
+
+
+@contextmanager
+def held_lock(url: str) -> Generator[None]:
+    """Hold a node, so that every statement that sets something on it waits without any work."""
+    with neo4j.GraphDatabase.driver(url, auth=("neo4j", PASSWORD)) as driver, driver.session() as session:
+        session.run(cast("LiteralString", f"CREATE (:Lock{RUN})")).consume()
+        with session.begin_transaction() as transaction:
+            transaction.run(cast("LiteralString", f"MATCH (n:Lock{RUN}) SET n.held = true")).consume()
+            yield
+            transaction.rollback()
+        session.run(cast("LiteralString", f"MATCH (n:Lock{RUN}) DELETE n")).consume()
 
 
 @pytest.mark.timeout(300)
 def test_the_server_saw_the_right_principal_for_each_of_100_interleaved_calls(
     graph: Neo4jManager, neo4j_server: Server
 ) -> None:
-    """Each statement would run for minutes, and ends when the server has told for whom; tasks and threads ask at once."""
+    """Each statement waits until the server has told for whom it runs, and is ended then; tasks and threads ask at once."""
 
     def by_thread(mark: str) -> None:
         principal, tenant = expected(mark)
-        with acting_as(principal, tenant=tenant), pytest.raises(KnowledgeTimeoutError):
-            graph.query(statement(mark), timeout=120)
+        with acting_as(principal, tenant=tenant), pytest.raises(KnowledgeTimeoutError, match="stopped the statement"):
+            graph.write([ask(mark)], timeout=200)
 
     async def by_task(mark: str) -> None:
         principal, tenant = expected(mark)
-        with acting_as(principal, tenant=tenant), pytest.raises(KnowledgeTimeoutError):
-            await graph.aquery(statement(mark), timeout=120)
+        with acting_as(principal, tenant=tenant), pytest.raises(KnowledgeTimeoutError, match="stopped the statement"):
+            await graph.awrite([ask(mark)], timeout=200)
 
     async def by_tasks() -> None:
         for start in range(0, CALLS, TOGETHER):
@@ -86,7 +99,7 @@ def test_the_server_saw_the_right_principal_for_each_of_100_interleaved_calls(
         with ThreadPoolExecutor(TOGETHER) as pool:
             list(pool.map(by_thread, (f"thread-{number}" for number in range(CALLS))))
 
-    with Watcher(neo4j_server.url).watching() as seen:
+    with held_lock(neo4j_server.url), Watcher(neo4j_server.url).watching() as seen:
         asking = threading.Thread(target=by_threads)
         asking.start()
         asyncio.run(by_tasks())
