@@ -18,6 +18,7 @@ import yaml
 
 from agentkernel_kb import KnowledgeBase, KnowledgeBuilder, KnowledgeGuardError, Limits, ToolEvent
 from agentkernel_kb.guard import check_read_only
+from agentkernel_kb.router.resilience import Resilience
 
 Kind = Literal["attacks", "reads"]
 FaultKind = Literal["accepted", "broken", "unexplained", "changed", "leaked", "connected", "overran"]
@@ -33,6 +34,7 @@ _WATCHED_SECONDS = 0.1
 _IDLE_SHARE = 0.02  # On a busy machine, work that goes on may get little more.
 _QUIET_LOOKS = 2
 _STARTING_SECONDS = 1.0
+_PATIENT = Resilience(failures=1_000_000)
 _ANSWERED = frozenset({"ok", "empty", "partial"})
 _STOPPED = frozenset({"refused", "rejected", "timeout", "bad_argument"})
 _FEWEST_WORDS_OF_A_REASON = 3
@@ -213,7 +215,10 @@ class Gun:
 
     def __init__(self, backend: KnowledgeBase, seconds: float) -> None:
         self._events: list[ToolEvent] = []
-        self._builder = KnowledgeBuilder([backend], limits=Limits(seconds=seconds), on_event=self._events.append)
+        # Attacks on time are many in a row here; a store is not given up for them, or none of the next would be tried.
+        self._builder = KnowledgeBuilder(
+            [backend], limits=Limits(seconds=seconds), resilience=_PATIENT, on_event=self._events.append
+        )
         self._read_kb = {tool.__name__: tool for tool in self._builder.build()}["read_kb"]
         self._name = backend.backend_name
 
