@@ -463,7 +463,7 @@ def test_a_full_text_index_is_searched_by_words_that_are_no_syntax(graph: Neo4jM
     assert (best["text"], best["metadata"]["kind"]) == ("sells bicycles and lamps", PERSON)
     assert best["metadata"]["score"] > second["metadata"]["score"] > 0
     assert len(searched.search("bicycles", limit=1)) == 1
-    for text in ('"', "\\", "xyz AND", "* OR [", '+-&&||!(){}[]^"~*?:\\/', "note:*", "", "  \n"):
+    for text in ('"', "\\", "xyz OR", "* OR [", '+-&&||!(){}[]^"~*?:\\/', "note:*", "", "  \n"):
         assert searched.search(text) == []
     assert searched.format_results(searched.search("houses")) == "- paints houses (source: neo4j)"
     searched.close()
