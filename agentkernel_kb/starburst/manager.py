@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import threading
-import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentkernel_kb.base import KnowledgeBase
 from agentkernel_kb.errors import (
@@ -27,11 +25,12 @@ from agentkernel_kb.render import NOTHING_FOUND, table
 from agentkernel_kb.rows import most_rows, rows_of
 from agentkernel_kb.starburst.asking import Asker, asker
 from agentkernel_kb.starburst.deadline import Deadline
+from agentkernel_kb.starburst.described import DescribedTable
 from agentkernel_kb.starburst.failures import failure_in
 from agentkernel_kb.starburst.hints import HINT_SECONDS, hint_for
-from agentkernel_kb.starburst.names import identifier, qualified, written
+from agentkernel_kb.starburst.names import identifier, qualified
 from agentkernel_kb.starburst.settings import read_settings
-from agentkernel_kb.starburst.tables import columns_of, comment_on, entries_at
+from agentkernel_kb.starburst.tables import entries_at
 from agentkernel_kb.starburst.values import row_records
 
 if TYPE_CHECKING:
@@ -41,9 +40,6 @@ if TYPE_CHECKING:
 DIALECT = "trino"
 DEFAULT_SECONDS = 30.0
 DESCRIBE_SECONDS = 10.0
-DESCRIPTION_LIFETIME_SECONDS = 300.0
-_MAX_COLUMNS = 500
-_MAX_DESCRIPTIONS = 256
 _MOST_CORES = 1_000_000
 _TABLE_PARTS = 3
 
@@ -151,20 +147,18 @@ class StarburstManager(KnowledgeBase):
         self.requires_identity = impersonate if requires_identity is None else requires_identity
         self._impersonate, self._description, self._cores = impersonate, description, cpu_cores
         self._table = self._checked_table() if table_name else None
-        self._described: dict[str | None, tuple[float, Mapping[str, Any]]] = {}
-        self._describing = threading.Lock()
         self._server: Server | None = None
         _check_extra()
         self.connect()
         if connect == "eager":
             self._reach()
 
-    def _checked_table(self) -> tuple[str, str, str]:
+    def _checked_table(self) -> DescribedTable:
         given = [self.catalog, self.db_schema]
         parts = [*given, self.table_name] if all(given) else [*filter(None, given[:1]), *self.table_name.split(".")]
         if len(parts) != _TABLE_PARTS or not all(parts):
             raise AKConfigError(f"StarburstManager '{self.backend_name}': table_name needs a catalog and a schema.")
-        return parts[0], parts[1], parts[2]
+        return DescribedTable((parts[0], parts[1], parts[2]), is_default=all(given))
 
     def _reach(self) -> None:
         try:
@@ -356,35 +350,20 @@ class StarburstManager(KnowledgeBase):
     def _derived_schema(self) -> Mapping[str, Any]:
         place = {"dialect": DIALECT, "catalog": self.catalog, "schema": self.db_schema}
         known = {key: value for key, value in place.items() if value}
-        return {**known, **self._described_table()} if self._table else known
+        return {**known, **self._described(self._table)} if self._table else known
 
     def reload(self) -> None:
         """Forget what is known about the table, so that the next schema is read anew."""
-        self._described = {}
+        if self._table is not None:
+            self._table.forget()
 
-    def _described_table(self) -> Mapping[str, Any]:
-        """Return the columns of the table, as whoever asks may see them; if they cannot be had, why not."""
+    def _described(self, described: DescribedTable) -> Mapping[str, Any]:
+        """Return the columns of the table; if they cannot be had, why not."""
         try:
             who = self._asker()
-            with self._describing:
-                until, described = self._described.get(who.user, (0.0, {}))
-                if time.monotonic() > until:
-                    described = self._describe(who)
-                    if len(self._described) >= _MAX_DESCRIPTIONS:
-                        self._described = {}
-                    self._described[who.user] = (time.monotonic() + DESCRIPTION_LIFETIME_SECONDS, described)
-                return described
+            return described.schema(who.user, partial(self._ask, deadline=Deadline(DESCRIBE_SECONDS), who=who))
         except KnowledgeError as error:
             return {"tables": {}, "note": f"The columns of {self.table_name} are not known: {error}"}
-
-    def _describe(self, who: Asker) -> Mapping[str, Any]:
-        place = cast("tuple[str, str, str]", self._table)
-        ask = partial(self._ask, deadline=Deadline(DESCRIBE_SECONDS), who=who)
-        columns = columns_of(place, ask, _MAX_COLUMNS)
-        label = written(place[2]) if self.catalog and self.db_schema else ".".join(map(written, place))
-        described: dict[str, Any] = {"tables": {label: ", ".join(column.line for column in columns)}}
-        comment = comment_on(place, ask)
-        return described | ({"comment": comment} if comment else {})
 
     # Asking.
 

@@ -95,8 +95,8 @@ def test_where_the_server_is(arguments: tuple[Any, ...], options: dict[str, Any]
     ],
 )
 def test_a_wrong_argument_is_one_clear_error_without_the_secret(options: dict[str, Any], expected: str) -> None:
+    arguments: dict[str, Any] = {"host": "lake.example", "user": "ada", "connect": "lazy", **options}
     with pytest.raises(AKConfigError) as caught:
-        arguments: dict[str, Any] = {"host": "lake.example", "user": "ada", "connect": "lazy", **options}
         StarburstManager(**arguments)
     assert expected in str(caught.value)
     assert SECRET not in str(caught.value)
