@@ -67,7 +67,7 @@ def test_a_query_that_somebody_ends_on_the_server_says_so(own: PrivateServer, ba
     ender = threading.Thread(target=end)
     ender.start()
     with pytest.raises(KnowledgeBackendError, match="stopped on the server"):
-        backend.query(f"{LONG} /* {marker} */", timeout=90)
+        backend.query(f"{LONG} /* {marker} */", timeout=600)
     ender.join()
 
 
