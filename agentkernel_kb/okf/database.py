@@ -21,8 +21,8 @@ BUSY_S = 30.0
 
 _READERS = 4
 _READER_CACHE_KB = 2_048
-_WRITER_CACHE_KB = 8_192
-_TERMS_IN_MEMORY = 6 << 20
+_WRITER_CACHE_KB = 4_096
+_TERMS_IN_MEMORY = 9 << 20
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 # FTS5 reports a damaged index of its own, and a table that is gone, as plain errors.
 _DAMAGED_WORDS = ("malformed", "fts5: corruption", "no such table", "no such column", "vtable constructor")

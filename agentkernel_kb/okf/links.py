@@ -105,6 +105,9 @@ def _unless_in_list(match: re.Match[str]) -> str:
 
 def _is_link(prose: str, closing: int) -> bool:
     """Tell whether the bracket at `closing` ends the text of a link, and not of an image or of something escaped."""
+    opening = prose.rfind("[", max(0, closing - _MAX_LABEL), closing)
+    if opening >= 0 and prose.find("]", opening, closing) < 0 and "\\" not in prose[max(0, opening - 1) : closing]:
+        return prose[opening - 1 : opening] != "!"
     depth = 0
     for place in range(closing, max(-1, closing - _MAX_LABEL), -1):
         if place and prose[place - 1] == "\\":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -32,9 +33,11 @@ def read_instant(value: object) -> Instant:
 
     A date alone is the start of that day in UTC, and a time without an offset is that time in UTC, both with a doubt.
     """
-    if not isinstance(value, str):
-        return Instant(None, "is no date and time", exact=False)
-    text = value.strip()
+    return _read(value.strip()) if isinstance(value, str) else Instant(None, "is no date and time", exact=False)
+
+
+@lru_cache(maxsize=1_024)
+def _read(text: str) -> Instant:
     if _DATE.fullmatch(text):
         return _checked(text, "has no time; it is read as the start of that day in UTC")
     found = _INSTANT.fullmatch(text)
