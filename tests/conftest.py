@@ -1,13 +1,8 @@
-"""What tests share: `corpora.runner` and `servers` can be imported, and each real server is a fixture.
-
-The folder is last on the path, so that it hides nothing installed.
-"""
+"""Each real server is a fixture. What the tests of several folders share can be imported, see the conftest above this one."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,21 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from buckets import Bucket
 
-sys.path.append(str(Path(__file__).parent))
-
 import servers
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Remember which servers this run starts."""
-    if not hasattr(config, "workerinput"):
-        servers.begin_run()
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop what this run started."""
-    if not hasattr(config, "workerinput"):
-        servers.end_run()
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
 
 from agentkernel_kb.config.source import Fault, Key, Source, did_you_mean
 from agentkernel_kb.render import one_line
@@ -133,7 +132,7 @@ def _listed(agents: object) -> list[object]:
     return cast("list[object]", agents) if isinstance(agents, list) else []
 
 
-def _fault(detail: ErrorDetails, key: Key) -> Fault:
+def _fault(detail: Mapping[str, Any], key: Key) -> Fault:
     """Return what pydantic found in the words of the other faults."""
     path = tuple(detail["loc"])
     if detail["type"] == "extra_forbidden":

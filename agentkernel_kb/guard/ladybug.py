@@ -117,7 +117,10 @@ _NULL_ALONE = ({"NULL"}, {"NULL", "(", ")"})
 
 
 def _check_values(arguments: Sequence[Token]) -> str:
-    """Refuse a NULL that has no type, with which these functions end the process (0.22.0), as far as it stands there; others are met by the process."""
+    """Refuse a NULL without a type, with which these functions end the process (0.22.0), where it stands in the call itself.
+
+    One that comes from elsewhere ends the process that runs the engine, and not the application's.
+    """
     if any({token.text.upper() for token in part} in _NULL_ALONE for part in _split(arguments)):
         return "The engine does not survive a NULL here; give it a value or a cast(NULL AS …)"
     return ""

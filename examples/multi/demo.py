@@ -10,7 +10,7 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
@@ -22,23 +22,24 @@ from multi_demo.checks import QUESTIONS, Check, Question, Told
 from multi_demo.display import Screen
 from multi_demo.model import choose_model, failure
 from multi_demo.standin import StandIn
-from multi_demo.stores import PLACEHOLDERS, make_stores
+from multi_demo.stores import PLACEHOLDERS, Stores, make_stores
 
 from agentkernel_kb import KnowledgeBase, KnowledgeBuilder
 
-_ENGINES = {"places": "SQLite", "borders": "Ladybug, a graph", "trips": "DuckDB", "handbook": "Chroma"}
+_EMBEDDED = {"places": "SQLite", "borders": "Ladybug, a graph", "trips": "DuckDB", "handbook": "Chroma"}
+_SERVERS = {"places": "PostgreSQL", "borders": "Neo4j, a graph", "trips": "Trino", "handbook": "a Chroma server"}
 _STYLE = "Answer in one or two sentences, with numbers exactly as the tools return them."
 _MOST_TURNS = 12
 _UNTRACED = RunConfig(tracing_disabled=True)
 
 
 class Demo:
-    """One agent, its stores and the screen. `folder` takes the stores' files."""
+    """One agent, its stores and the screen. `folder` takes the stores' files, where they are not on servers."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, on_servers: bool) -> None:
         self.screen = Screen()
         self.driver = choose_model(os.environ)
-        self.stores = make_stores(folder)
+        self.stores = _server_stores() if on_servers else make_stores(folder)
         self.router = KnowledgeBuilder(self.stores.backends(), PLACEHOLDERS, on_event=self.screen.on_event)
         self.agent = Agent(
             name="KB_Router_Agent",
@@ -46,7 +47,8 @@ class Demo:
             tools=OpenAIToolBuilder.bind(self.router.build_async()),
             model=self.driver.model,
         )
-        self.screen.intro([self.driver.label, *map(_introduced, self.stores.backends())])
+        engines = _SERVERS if on_servers else _EMBEDDED
+        self.screen.intro([self.driver.label, *(_introduced(store, engines) for store in self.stores.backends())])
 
     async def answer(self, question: Question) -> Check | None:
         """Let the agent answer one question, and check the answer if the question has a check.
@@ -65,17 +67,32 @@ class Demo:
         return question.checked(Told(answer, self.screen.events[before:], self.stores))
 
 
-def _introduced(store: KnowledgeBase) -> str:
-    return f"{store.get_description()} [{_ENGINES[store.backend_name]}]"
+def _server_stores() -> Stores:
+    """Write what the demo needs to the servers and open them.
+
+    Raises:
+        SystemExit: A server cannot be used. What its driver says may hold a login, and only its type is shown.
+    """
+    from multi_demo.server_stores import Addresses, make_server_stores  # The drivers are needed with --servers alone.
+
+    try:
+        return make_server_stores(Addresses.from_environment(os.environ))
+    except Exception as error:  # Each of four drivers has errors of its own.
+        print(f"A server of the demo can't be used ({type(error).__name__}). `make servers` starts all four.", file=sys.stderr)
+        raise SystemExit(2) from error
 
 
-async def run(folder: Path, asked: Sequence[str]) -> int:
+def _introduced(store: KnowledgeBase, engines: Mapping[str, str]) -> str:
+    return f"{store.get_description()} [{engines[store.backend_name]}]"
+
+
+async def run(folder: Path, asked: Sequence[str], *, on_servers: bool = False) -> int:
     """Answer the demo's questions, or the given ones, and return the exit code.
 
     Returns:
         0 when all is well, 1 when a check failed with the stand-in, 2 when the model can't be reached.
     """
-    demo = Demo(folder)
+    demo = Demo(folder, on_servers=on_servers)
     questions = [Question(text) for text in asked] or QUESTIONS
     checks: list[Check] = []
     async with demo.router, aclosing(demo.driver):
@@ -93,23 +110,27 @@ async def run(folder: Path, asked: Sequence[str]) -> int:
     return 1 if failed and isinstance(demo.driver.model, StandIn) else 0
 
 
-def asked_questions() -> list[str]:
-    """Return the questions on the command line; none stands for those of the demo."""
+def arguments() -> argparse.Namespace:
+    """Return what stands on the command line; no question stands for those of the demo."""
     parser = argparse.ArgumentParser(
         description="One agent answers from four stores. Without a question it answers its own, and checks them.",
         epilog="OPENAI_API_KEY turns a language model on, OPENAI_BASE_URL is its server, KB_MODEL its name. "
-        "Exit code: 0 all is well, 1 a check failed with the stand-in, 2 the model can't be reached, or a wrong option.",
+        "Exit code: 0 all is well, 1 a check failed with the stand-in, 2 a server or the model can't be reached, or a wrong "
+        "option.",
     )
     parser.add_argument("question", nargs="*", help="a question, in quotes; several are answered one after the other")
-    return parser.parse_args().question
+    parser.add_argument(
+        "--servers", action="store_true", help="use PostgreSQL, Neo4j, Trino and a Chroma server; see the README"
+    )
+    return parser.parse_args()
 
 
 def main() -> int:
     """Run the demo in a folder of its own, which goes away with it."""
-    asked = asked_questions()
+    given = arguments()
     with tempfile.TemporaryDirectory(prefix="agentkernel-kb-demo-") as folder:
         try:
-            return asyncio.run(run(Path(folder), asked))
+            return asyncio.run(run(Path(folder), given.question, on_servers=given.servers))
         except KeyboardInterrupt:
             return 130
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-import servers
 from agentkernel_kb.neo4j import Neo4jManager
 
+servers: Any = importlib.import_module("servers")  # Of `tests/`, which the conftest of this folder can reach.
 DEMO = Path(__file__).with_name("demo.py")
 
 pytestmark = pytest.mark.server("neo4j")
@@ -20,7 +22,12 @@ pytestmark = pytest.mark.server("neo4j")
 
 def run(server: str) -> subprocess.CompletedProcess[str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "NEO4J_"))}
-    environment = {**inherited, "NEO4J_URI": server, "NEO4J_PASSWORD": servers.PASSWORD, "PYTHONIOENCODING": "utf-8"}
+    environment: dict[str, str] = {
+        **inherited,
+        "NEO4J_URI": server,
+        "NEO4J_PASSWORD": servers.PASSWORD,
+        "PYTHONIOENCODING": "utf-8",
+    }
     return subprocess.run(
         [sys.executable, str(DEMO)], env=environment, capture_output=True, encoding="utf-8", timeout=110, check=False
     )

@@ -98,14 +98,17 @@ def asks_for_way(question: str, relation: Relation, given: Sequence[str]) -> boo
     return len(given) == 2 and relation.source == relation.target and bool(_WAY & set(words(question)))
 
 
-def way(relation: Relation, start: str, end: str) -> str:
+def way(relation: Relation, start: str, end: str, *, dialect: str) -> str:
     """Return the statement that finds a shortest way between two nodes, in either direction of each relationship."""
     node = relation.source
-    ends = [f"(:{node.label} {{{node.name}: {_quoted(name)}}})" for name in (start, end)]
-    return (
-        f"MATCH path = {ends[0]}\n-[:{relation.name}* SHORTEST 1..{_MOST_STEPS}]-{ends[1]}\n"
-        f"RETURN properties(nodes(path), '{node.name}') AS names, length(path) AS steps"
-    )
+    one, other = (f"(:{node.label} {{{node.name}: {_quoted(name)}}})" for name in (start, end))
+    if dialect.endswith("Neo4j"):
+        names = f"[node IN nodes(path) | node.{node.name}]"
+        path = f"shortestPath({one}\n-[:{relation.name}*1..{_MOST_STEPS}]-{other})"
+    else:
+        names = f"properties(nodes(path), '{node.name}')"
+        path = f"{one}\n-[:{relation.name}* SHORTEST 1..{_MOST_STEPS}]-{other}"
+    return f"MATCH path = {path}\nRETURN {names} AS names, length(path) AS steps"
 
 
 def linked(relation: Relation, node: Node, given: Sequence[str], *attributes: str, counted: bool = False) -> str:

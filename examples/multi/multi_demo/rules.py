@@ -121,7 +121,7 @@ def _told_by_graph(question: str, graph: Backend, relation: Relation, backends: 
     if not ends.given:
         rows = yield from rows_of(graph, busiest(question, relation))
     elif asks_for_way(question, relation, ends.given):
-        rows = yield from rows_of(graph, way(relation, *ends.given))
+        rows = yield from rows_of(graph, way(relation, *ends.given, dialect=graph.dialect))
     else:
         rows = yield from rows_of(graph, linked(relation, ends.other, ends.given, counted=counts(question, ends.other.topic)))
     if not rows:
