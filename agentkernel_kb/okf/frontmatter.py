@@ -193,17 +193,19 @@ class _Reader:
         self._left -= 1
         if self._left < 0:  # Aliases name a node again and again, and here each of them counts.
             raise FrontmatterError("its frontmatter has too many values, perhaps by aliases", _line(node))
+        held: Any = node.value  # A cast is a call, and there are a hundred nodes in a frontmatter.
         if node.__class__ is ScalarNode:
-            return None if node.tag == _NULL else cast("str", node.value)
+            return None if node.tag == _NULL else held
         if depth > _MAX_DEPTH:
             raise FrontmatterError("its frontmatter nests too deeply, perhaps by an alias of itself", _line(node))
         if isinstance(node, SequenceNode):
-            return [self.value(item, depth + 1) for item in cast("list[Node]", node.value)]
+            return [self.value(item, depth + 1) for item in held]
         return self._mapping(cast("MappingNode", node), depth)
 
     def _mapping(self, node: MappingNode, depth: int) -> dict[str, Any]:
         values: dict[str, Any] = {}
-        for key_node, value_node in cast("list[tuple[Node, Node]]", node.value):
+        pairs: Any = node.value
+        for key_node, value_node in pairs:
             key = self._key(key_node)
             if key == _MERGE:
                 self._merge(values, value_node, depth)
@@ -221,8 +223,10 @@ class _Reader:
     def _key(self, node: Node) -> str:
         if not isinstance(node, ScalarNode):
             raise FrontmatterError("a key of its frontmatter is no text", _line(node))
-        return cast("str", node.value)
+        key: Any = node.value
+        return key
 
 
 def _line(node: Node | yaml.Event) -> int:
-    return cast("int", cast("Any", node).start_mark.line) + 2  # Counted from 1, and after the line of the opening dashes.
+    mark: Any = node.start_mark
+    return mark.line + 2  # Counted from 1, and after the line of the opening dashes.
