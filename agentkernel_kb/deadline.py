@@ -29,3 +29,7 @@ class Deadline:
     def passed(self) -> bool:
         """Tell whether the moment has come."""
         return time.monotonic() >= self._at
+
+    def within(self, seconds: float) -> Deadline:
+        """Return a deadline that comes after `seconds`, or with this one if that is sooner."""
+        return Deadline(min(seconds, self.left()))

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.model import Record
-from agentkernel_kb.render import metadata_of
+from agentkernel_kb.render import cell_text, metadata_of, one_line
 
 DEFAULT_MAX_ROWS = 1_000
 """Most rows for a direct caller who does not bound them."""
@@ -41,6 +41,17 @@ def distinct_names(columns: Sequence[str]) -> list[str]:
             name = f"{column}_{count}"
         names[name] = None
     return list(names)
+
+
+def row_records(columns: Sequence[str], rows: Iterable[Sequence[Any]], source: str) -> list[Record]:
+    """Return a record per row: its text on one line, and its typed values under `metadata["row"]`."""
+    names = distinct_names(columns)
+    return [_record(dict(zip(names, row, strict=True)), source) for row in rows]
+
+
+def _record(row: dict[str, Any], source: str) -> Record:
+    text = ", ".join(f"{one_line(name)}={cell_text(value)}" for name, value in row.items())
+    return {"text": text, "metadata": {"row": row, "source": source}}
 
 
 def rows_of(records: Iterable[Record]) -> list[Mapping[str, Any]] | None:

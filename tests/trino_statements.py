@@ -75,10 +75,54 @@ def started_query(port: int, marker: str) -> Query:
     return found[0]
 
 
+def queries_of(port: int, source: str) -> list[Query]:
+    """Return the queries of a source, the oldest first."""
+    statement = f"""SELECT query_id, state, "user", error_code, query FROM system.runtime.queries
+        WHERE source = '{source}' ORDER BY created"""
+    return [Query(*row) for row in rows(port, statement)]
+
+
+def started_transactions(port: int, source: str, count: int) -> list[str]:
+    """Return the transactions that a source has started, the oldest first, once there are that many."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        starts = [query for query in queries_of(port, source) if query.text.startswith("START") and query.state == "FINISHED"]
+        if len(starts) >= count:
+            return [details_of(port, query.id)["startedTransactionId"] for query in starts]
+        assert time.monotonic() < until, f"only {len(starts)} were started"
+        time.sleep(0.1)
+
+
+def end_transaction(port: int, transaction: str) -> None:
+    """End a transaction behind the back of whoever started it."""
+    headers = {"X-Trino-User": "kb", "X-Trino-Transaction-Id": transaction}
+    answer = requests.post(f"http://127.0.0.1:{port}/v1/statement", "ROLLBACK", headers=headers, timeout=30).json()
+    while uri := answer.get("nextUri"):
+        answer = requests.get(uri, headers=headers, timeout=30).json()
+    assert "error" not in answer
+
+
+def details_of(port: int, query: str) -> dict[str, Any]:
+    """Return all that the server knows about a query."""
+    return requests.get(f"http://127.0.0.1:{port}/v1/query/{query}", headers={"X-Trino-User": "kb"}, timeout=30).json()
+
+
 def session_of(port: int, query: str) -> dict[str, Any]:
     """Return the session that a query came with: its user, client tags, properties."""
-    answer = requests.get(f"http://127.0.0.1:{port}/v1/query/{query}", headers={"X-Trino-User": "kb"}, timeout=30)
-    return answer.json()["session"]
+    return details_of(port, query)["session"]
+
+
+def wait_for_nodes(port: int) -> None:
+    """Wait until a server that has just started takes queries: it says that it is there before its node is."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            rows(port, "SELECT count(*) FROM tpch.tiny.nation")
+        except trino.dbapi.Error:
+            assert time.monotonic() < until, "it takes no queries"
+            time.sleep(0.2)
+        else:
+            return
 
 
 def count_of(port: int, source: str, text: str) -> int:

@@ -21,14 +21,13 @@ from agentkernel_kb.guard.lexer import folded
 from agentkernel_kb.identity import required_identity
 from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
 from agentkernel_kb.render import NOTHING_FOUND, table
-from agentkernel_kb.rows import most_rows, rows_of
+from agentkernel_kb.rows import most_rows, row_records, rows_of
 from agentkernel_kb.sql.acting import ActingRules, RoleOf
 from agentkernel_kb.sql.catalogue import Catalogue
 from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.duckdb_isolated import IsolatedReader, reader_for
 from agentkernel_kb.sql.locks import SERVERS, VERSION_QUERIES, EngineLock, lock_for
 from agentkernel_kb.sql.reader import Reader
-from agentkernel_kb.sql.rows import records
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
@@ -260,7 +259,7 @@ class SQLManager(KnowledgeBase):
             fetched = reader.fetch(statement, most, deadline)
         except KnowledgeQueryError as error:
             raise self._with_near_names(error) from error.__cause__
-        return RecordPage(records(fetched.columns, fetched.rows, self.backend_name), more=fetched.more)
+        return RecordPage(row_records(fetched.columns, fetched.rows, self.backend_name), more=fetched.more)
 
     def check_read(self, statement: str, *, allow: Collection[str] = (), timeout: float | None = None) -> None:
         """Prove that `statement` only reads, and only from the tables that may be read.

@@ -12,9 +12,9 @@ from trino.client import ClientSession, TrinoQuery, TrinoRequest
 from trino.constants import HEADER_STARTED_TRANSACTION
 from trino.transaction import NO_TRANSACTION
 
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.errors import KnowledgeBackendError, KnowledgeConnectionError, KnowledgeError
 from agentkernel_kb.starburst.asking import Asker
-from agentkernel_kb.starburst.deadline import Deadline
 from agentkernel_kb.starburst.failures import DroppedError, failure_of, meaning_of
 from agentkernel_kb.starburst.settings import Settings
 from agentkernel_kb.starburst.transport import BoundedSession
@@ -43,15 +43,22 @@ class Attempt:
         asker: Who asks.
         deadline: When it has to be over.
         limits: Session properties that bound it on the server.
+        transaction: A transaction that only reads and was started for it, if there is one.
     """
 
     def __init__(
-        self, settings: Settings, connections: HTTPAdapter, asker: Asker, deadline: Deadline, limits: Mapping[str, str]
+        self,
+        settings: Settings,
+        connections: HTTPAdapter,
+        asker: Asker,
+        deadline: Deadline,
+        limits: Mapping[str, str],
+        transaction: str | None = None,
     ) -> None:
         self._settings, self._connections, self._asker = settings, connections, asker
-        self._request = self._new_request(deadline, limits)
+        self._request = self._new_request(deadline, limits, transaction or NO_TRANSACTION)
 
-    def _new_request(self, deadline: Deadline, limits: Mapping[str, str]) -> TrinoRequest:
+    def _new_request(self, deadline: Deadline, limits: Mapping[str, str], transaction: str = NO_TRANSACTION) -> TrinoRequest:
         settings = self._settings
         session = ClientSession(
             user=self._asker.user or "",
@@ -60,7 +67,7 @@ class Attempt:
             source=settings.source,
             properties={**settings.session_properties, **limits},
             headers=dict(settings.http_headers),
-            transaction_id=NO_TRANSACTION,
+            transaction_id=transaction,
             extra_credential=list(settings.extra_credential),
             client_tags=list(self._asker.tags),
             roles=settings.roles,  # pyright: ignore[reportArgumentType] - any mapping will do
@@ -89,12 +96,21 @@ class Attempt:
             KnowledgeError: What a failure of the client or the server means.
         """
         with meaningful_errors():
-            if read_only:
+            if read_only and self._request.transaction_id == NO_TRANSACTION:
                 self._begin()
             query = TrinoQuery(self._request, statement, legacy_primitive_types=True)  # Values as the server writes them.
             return _bounded(query, _run(query), most)
 
-    def _begin(self) -> None:
+    def begin(self) -> str:
+        """Start a transaction that only reads, for a later attempt, and return its name.
+
+        Raises:
+            KnowledgeError: What a failure of the client or the server means.
+        """
+        with meaningful_errors():
+            return self._begin()
+
+    def _begin(self) -> str:
         """Start the transaction. `Transaction` of the client can start none that only reads."""
         response, started = self._request.post(START), NO_TRANSACTION
         while True:
@@ -106,6 +122,7 @@ class Attempt:
         if started == NO_TRANSACTION:
             raise KnowledgeBackendError("The server did not start a transaction that only reads; the statement was not sent.")
         self._request.transaction_id = started
+        return started
 
     def cancel(self) -> None:
         """Stop the query on the server, from any thread. It may be over already, or the server gone."""
@@ -119,8 +136,7 @@ class Attempt:
         transaction = self._request.transaction_id
         if transaction and transaction != NO_TRANSACTION:
             with contextlib.suppress(Exception):
-                request = self._new_request(Deadline(CLEANUP_SECONDS), {})
-                request.transaction_id = transaction
+                request = self._new_request(Deadline(CLEANUP_SECONDS), {}, transaction)
                 list(_run(TrinoQuery(request, END)))
 
 

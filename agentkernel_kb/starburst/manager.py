@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.errors import (
     AKConfigError,
     KnowledgeCapabilityError,
@@ -17,27 +18,24 @@ from agentkernel_kb.errors import (
     KnowledgeQueryError,
     KnowledgeStateError,
 )
-from agentkernel_kb.guard import analyse_read, fallback_limit
-from agentkernel_kb.guard.trino import without_semicolon
+from agentkernel_kb.guard import analyse_read
 from agentkernel_kb.identity import current_identity, required_identity
 from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
 from agentkernel_kb.render import NOTHING_FOUND, table
-from agentkernel_kb.rows import most_rows, rows_of
+from agentkernel_kb.rows import row_records, rows_of
 from agentkernel_kb.starburst.asking import Asker, asker
-from agentkernel_kb.starburst.deadline import Deadline
 from agentkernel_kb.starburst.described import DescribedTable
 from agentkernel_kb.starburst.failures import failure_in
 from agentkernel_kb.starburst.hints import HINT_SECONDS, hint_for
 from agentkernel_kb.starburst.names import identifier, qualified
 from agentkernel_kb.starburst.settings import read_settings
+from agentkernel_kb.starburst.statement import DIALECT, prepared
 from agentkernel_kb.starburst.tables import entries_at
-from agentkernel_kb.starburst.values import row_records
 
 if TYPE_CHECKING:
     from agentkernel_kb.starburst.attempt import Fetched
     from agentkernel_kb.starburst.server import Server
 
-DIALECT = "trino"
 DEFAULT_SECONDS = 30.0
 DESCRIBE_SECONDS = 10.0
 _MOST_CORES = 1_000_000
@@ -264,7 +262,7 @@ class StarburstManager(KnowledgeBase):
         """
         who, deadline = self._asker(), _deadline(timeout)
         server = self._open_server()
-        sent, most = _prepared(statement, limit, allow, max_rows)
+        sent, most = prepared(statement, limit, allow, max_rows)
         try:
             fetched = server.fetch(sent, most, deadline, who)
         except KnowledgeQueryError as error:
@@ -284,7 +282,7 @@ class StarburstManager(KnowledgeBase):
         """`query` without blocking the event loop; a call that is cancelled stops its query on the server."""
         who, deadline = self._asker(), _deadline(timeout)
         server = self._open_server()
-        sent, most = await self._kb_in_worker(_prepared, statement, limit, allow, max_rows)
+        sent, most = await self._kb_in_worker(prepared, statement, limit, allow, max_rows)
         try:
             fetched = await server.afetch(sent, most, deadline, who)
         except KnowledgeQueryError as error:
@@ -388,19 +386,6 @@ class StarburstManager(KnowledgeBase):
         ask = partial(self._ask, deadline=deadline.within(HINT_SECONDS), who=who)
         hint = hint_for(failure, statement, catalog=self.catalog, schema=self.db_schema, ask=ask)
         return KnowledgeQueryError(f"{str(error).rstrip('.')}. {hint}") if hint else error
-
-
-def _prepared(statement: str, limit: int, allow: Collection[str], max_rows: int | None) -> tuple[str, int]:
-    """Return the statement as it is sent, and how many of its rows are wanted.
-
-    Raises:
-        KnowledgeGuardError: It cannot be proven to be a read.
-        AKConfigError: A bound is below 1.
-    """
-    read = analyse_read(statement, dialect=DIALECT, allow=allow)
-    most = most_rows(limit, max_rows, has_own=read.has_limit)
-    limited = fallback_limit(statement, dialect=DIALECT, limit=most + 1, allow=allow)  # One row more tells of more.
-    return without_semicolon(limited), most
 
 
 def _deadline(timeout: float | None) -> Deadline:

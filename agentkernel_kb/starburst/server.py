@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
+from functools import partial
 
 from requests.adapters import HTTPAdapter
 
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.errors import KnowledgeTimeoutError
 from agentkernel_kb.starburst.asking import Asker
 from agentkernel_kb.starburst.attempt import CLEANUP_SECONDS, Attempt, Fetched
-from agentkernel_kb.starburst.deadline import Deadline
 from agentkernel_kb.starburst.failures import DroppedError
+from agentkernel_kb.starburst.ready import ReadyTransactions
 from agentkernel_kb.starburst.settings import Settings
 from agentkernel_kb.starburst.transport import shared_connections
 from agentkernel_kb.workers import WorkerPool
@@ -41,6 +44,8 @@ class Server:
         self._workers = WorkerPool(_STATEMENTS, f"starburst-{name}")
         self._cleaners = WorkerPool(_CLEANERS, f"starburst-end-{name}")
         self._cleaning: set[Future[None]] = set()
+        # By process: after a fork, two would use the same ones.
+        self._ready_by_process: dict[int, ReadyTransactions] = {}
         weakref.finalize(self, _release, self._workers, self._cleaners, self._connections).atexit = False
 
     def fetch(self, statement: str, most: int, deadline: Deadline, asker: Asker, *, read_only: bool = True) -> Fetched:
@@ -82,9 +87,23 @@ class Server:
             raise KnowledgeTimeoutError("There is no time left for this call.")
         return _Call(self, statement, most, deadline, asker, read_only)
 
-    def attempt(self, asker: Asker, deadline: Deadline) -> Attempt:
-        """Return a new attempt, bounded on the server as well."""
-        return Attempt(self.settings, self._connections, asker, deadline, self._limits(deadline))
+    def attempt(self, asker: Asker, deadline: Deadline, transaction: str | None = None) -> Attempt:
+        """Return a new attempt, bounded on the server as well, perhaps in a transaction that was started for it."""
+        return Attempt(self.settings, self._connections, asker, deadline, self._limits(deadline), transaction)
+
+    @property
+    def _ready(self) -> ReadyTransactions:
+        pid = os.getpid()
+        ready = self._ready_by_process.get(pid)
+        return ready or self._ready_by_process.setdefault(pid, ReadyTransactions(self.settings, self._connections))
+
+    def ready_transaction(self, asker: Asker) -> str | None:
+        """Return a transaction that only reads and was started for this asker ahead of the call, if there is one."""
+        return self._ready.take(asker)
+
+    def prepare(self, asker: Asker) -> None:
+        """Start a transaction for the next call of an asker while nobody waits for that."""
+        self._clean(partial(self._ready.prepare, asker))
 
     def _limits(self, deadline: Deadline) -> Mapping[str, str]:
         seconds = max(deadline.left(), _LEAST_SECONDS)
@@ -113,6 +132,9 @@ class Server:
 
         A statement that runs is left to end at its deadline.
         """
+        ready = self._ready
+        for asker, transaction in ready.close():
+            self._clean(partial(ready.end, asker, transaction))
         wait(self._cleaning.copy(), timeout=CLEANUP_SECONDS)
         _release(self._workers, self._cleaners, self._connections)
 
@@ -126,12 +148,20 @@ class _Call:
         self._current: Attempt | None = None
 
     def run(self) -> Fetched:
+        if not self._read_only:
+            return self._tried()
+        fetched = self._tried(self._server.ready_transaction(self._asker))
+        self._server.prepare(self._asker)
+        return fetched
+
+    def _tried(self, transaction: str | None = None) -> Fetched:
+        # The server may have forgotten a transaction that was ready, as after a restart: then nothing of the statement ran.
         with contextlib.suppress(DroppedError):
-            return self._once()
+            return self._once(transaction)
         return self._once()
 
-    def _once(self) -> Fetched:
-        attempt = self._server.attempt(self._asker, self._deadline)
+    def _once(self, transaction: str | None = None) -> Fetched:
+        attempt = self._server.attempt(self._asker, self._deadline, transaction)
         self._current = attempt
         try:
             return attempt.rows(self._statement, self._most, read_only=self._read_only)

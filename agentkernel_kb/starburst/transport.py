@@ -13,8 +13,8 @@ from requests.auth import HTTPBasicAuth
 from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.errors import KnowledgeConnectionError, KnowledgeError, KnowledgeQueryError, KnowledgeTimeoutError
-from agentkernel_kb.starburst.deadline import Deadline
 from agentkernel_kb.starburst.failures import DroppedError, meaning_of_status
 from agentkernel_kb.starburst.settings import Settings
 

@@ -1,4 +1,4 @@
-"""Values of Trino as plain data that JSON can hold, and rows as records.
+"""Values of Trino as plain data that JSON can hold.
 
 The server sends decimals, dates, times, intervals and the like as text of full precision. It is kept: Python's own types know
 neither picoseconds nor the year -2024.
@@ -9,11 +9,10 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from agentkernel_kb.model import Record
-from agentkernel_kb.render import cell_text, encode, one_line
+from agentkernel_kb.render import encode
 from agentkernel_kb.rows import distinct_names
 
 Decoder = Callable[[Any], Any]
@@ -99,14 +98,3 @@ def weight(value: object) -> int:
     if isinstance(value, list):
         return sum(map(weight, cast("list[object]", value)))
     return len(value) if isinstance(value, str) else 16
-
-
-def row_records(columns: Sequence[str], rows: Iterable[Sequence[Any]], source: str) -> list[Record]:
-    """Return a record per row: its text on one line, and its values under `metadata["row"]`."""
-    names = distinct_names(columns)
-    return [_record(dict(zip(names, row, strict=True)), source) for row in rows]
-
-
-def _record(row: dict[str, Any], source: str) -> Record:
-    text = ", ".join(f"{one_line(name)}={cell_text(value)}" for name, value in row.items())
-    return {"text": text, "metadata": {"row": row, "source": source}}

@@ -15,9 +15,9 @@ import trino.dbapi
 from filelock import FileLock
 
 from agentkernel_kb import KnowledgeBase
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.starburst import StarburstManager
 from agentkernel_kb.starburst.asking import Asker
-from agentkernel_kb.starburst.deadline import Deadline
 from agentkernel_kb.starburst.server import Server
 from agentkernel_kb.starburst.settings import read_settings
 

@@ -145,10 +145,11 @@ def test_every_transaction_only_reads_and_is_ended(port: int, marker: str) -> No
             backend.query("SELECT 1 / 0")
         with pytest.raises(KnowledgeTimeoutError):
             backend.query(LONG, timeout=1)
-        until = time.monotonic() + admin.PATIENCE_SECONDS
-        while admin.count_of(port, marker, "ROLLBACK") < 3 and time.monotonic() < until:
-            time.sleep(0.1)
-    assert admin.count_of(port, marker, "START TRANSACTION READ ONLY") == admin.count_of(port, marker, "ROLLBACK") == 3
+    started = len(admin.started_transactions(port, marker, 3))  # Perhaps one more, which no call has used.
+    until = time.monotonic() + admin.PATIENCE_SECONDS
+    while admin.count_of(port, marker, "ROLLBACK") < started and time.monotonic() < until:
+        time.sleep(0.1)
+    assert admin.count_of(port, marker, "ROLLBACK") == started
 
 
 # What comes back.

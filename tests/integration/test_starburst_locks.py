@@ -9,10 +9,10 @@ import pytest
 import trino_statements as admin
 
 from agentkernel_kb import KnowledgeGuardError, KnowledgeQueryError
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.starburst import StarburstManager
 from agentkernel_kb.starburst.asking import Asker
 from agentkernel_kb.starburst.attempt import Fetched
-from agentkernel_kb.starburst.deadline import Deadline
 from agentkernel_kb.starburst.server import Server as Client
 from agentkernel_kb.starburst.settings import Settings
 from servers import Server
