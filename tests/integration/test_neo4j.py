@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
 import math
@@ -390,6 +391,7 @@ def test_a_write_stays_inside_the_graph(graph: Neo4jManager, statement: str) -> 
         (f"CREATE (:{PERSON} {{name: $other}})", {"name": SECRET}),
         (f"CREATE (:{PERSON} {{name: $name)", {"name": SECRET}),
     ],
+    ids=itertools.count(),  # The names hold what is different in each worker.
 )
 def test_no_error_holds_the_value_of_a_parameter(
     graph: Neo4jManager, caplog: pytest.LogCaptureFixture, statement: str, parameters: dict[str, Any]
