@@ -14,7 +14,8 @@ CREWAI := $(VENV)-crewai
 SOURCES := $(shell find agentkernel_kb adapters -name '*.py' -not -path '*/tests/*') README.md LICENSE
 METADATA := pyproject.toml constraints.txt $(wildcard adapters/*/pyproject.toml) $(PLUGIN)/pyproject.toml
 
-.PHONY: help demo test check lint format types imports spelling dependencies pytest pytest-crewai attack bench clean
+.PHONY: help demo test check lint format types imports spelling dependencies pytest pytest-crewai attack stress servers servers-stop \
+	bench clean
 
 help:  ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +56,9 @@ pytest-crewai: $(CREWAI)/installed $(VENV)/dev  ## Check the types and run the t
 
 attack: $(VENV)/dev  ## Run the attack corpora on the engines and print both rates
 	@$(BIN)/python tests/corpora/attack.py
+
+stress: $(VENV)/installed $(VENV)/dev  ## Kill writers of a folder a thousand times, and swap links under readers
+	KB_STRESS_KILLS=1000 KB_STRESS_RACES=20000 $(PYTEST) tests/integration/test_local_store_writers.py -o timeout=0 $(ARGS)
 
 servers:  ## Start the real servers that tests and `demo.py --servers` use, each on its own port of loopback
 	@for name in postgres s3 chroma neo4j trino; do servers/$$name.sh start || exit 1; done
