@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -23,6 +23,7 @@ HANG_SECONDS = 100.0
 @pytest.fixture(scope="module")
 def own() -> Iterator[PrivateServer]:
     with private("trino") as server:
+        admin.wait_for_nodes(server.port)
         yield server
 
 
@@ -64,11 +65,11 @@ def test_a_query_that_somebody_ends_on_the_server_says_so(own: PrivateServer, ba
         query = admin.started_query(own.port, marker)
         admin.rows(own.port, f"CALL system.runtime.kill_query('{query.id}', 'enough')")
 
-    ender = threading.Thread(target=end)
-    ender.start()
-    with pytest.raises(KnowledgeBackendError, match="stopped on the server"):
-        backend.query(f"{LONG} /* {marker} */", timeout=600)
-    ender.join()
+    with ThreadPoolExecutor(1) as threads:
+        ended = threads.submit(end)
+        with pytest.raises(KnowledgeBackendError, match="stopped on the server"):
+            backend.query(f"{LONG} /* {marker} */", timeout=HANG_SECONDS)
+        ended.result()
 
 
 def test_a_server_that_is_killed_in_the_midst_of_a_query_is_told_quickly_and_used_again(
@@ -76,16 +77,12 @@ def test_a_server_that_is_killed_in_the_midst_of_a_query_is_told_quickly_and_use
 ) -> None:
     marker = f"marker_{uuid.uuid4().hex}"
     backend.ping(timeout=90)
-    outcome: list[tuple[BaseException | None, float]] = []
-    caller = threading.Thread(
-        target=lambda: outcome.append(took(backend.query, f"{LONG} /* {marker} */", timeout=HANG_SECONDS))
-    )
-    caller.start()
-    admin.started_query(own.port, marker)
-    killed = time.monotonic()
-    own.kill()
-    caller.join()
-    error, _ = outcome[0]
+    with ThreadPoolExecutor(1) as threads:
+        call = threads.submit(took, backend.query, f"{LONG} /* {marker} */", timeout=HANG_SECONDS)
+        admin.started_query(own.port, marker)
+        killed = time.monotonic()
+        own.kill()
+        error, _ = call.result()
     assert isinstance(error, KnowledgeConnectionError)
     assert error.state == "unreachable"
     assert time.monotonic() - killed < HANG_SECONDS / 2
@@ -93,5 +90,6 @@ def test_a_server_that_is_killed_in_the_midst_of_a_query_is_told_quickly_and_use
     assert isinstance(error, KnowledgeConnectionError)
     assert seconds < HANG_SECONDS / 2
     own.start()
+    admin.wait_for_nodes(own.port)
     # The connections that were open before are dead: the first call notices, and is made once more.
     assert len(backend.query("SELECT * FROM nation", timeout=90)) == 3
