@@ -121,8 +121,8 @@ ENGINES = (
         lambda url: Neo4jManager(url, "neo4j", servers.PASSWORD),
         neo4j_driver,
         "RETURN 1 AS one",
-        "UNWIND range(1, 1000000) AS n WITH n WHERE n % 7 = 3 RETURN count(*) AS n",
-        "UNWIND range(1, 10000000) AS n RETURN n",
+        "UNWIND range(1, 1000) AS a UNWIND range(1, 1000) AS b WITH a * b AS n WHERE n % 7 = 3 RETURN count(*) AS n",
+        "UNWIND range(1, 1000) AS a UNWIND range(1, 1000) AS b UNWIND range(1, 10) AS c RETURN a * b * c AS n",
     ),
     Engine(
         "trino",
