@@ -149,6 +149,6 @@ def meaning_of_status(status: int, address: str, *, acts_for: str | None, is_que
         return KnowledgeConnectionError(f"The server {address} is busy or not ready (HTTP {status}).")
     if is_query and status in (404, 410):
         return DroppedError(f"The server {address} no longer knows the query (HTTP {status}).")
-    if status == 404:
+    if status in (404, 405):
         return KnowledgeConnectionError(f"There is no Trino at {address} (HTTP {status}).", state="missing")
     return KnowledgeBackendError(f"The server {address} answered with HTTP {status}.")
