@@ -77,7 +77,7 @@ def test_each_answer_stands_beside_what_was_expected(offline: subprocess.Complet
 def test_help_is_no_question(tmp_path: Path) -> None:
     finished = run_demo(tmp_path, "--help")
     assert (finished.returncode, finished.stderr) == (0, "")
-    assert finished.stdout.startswith("usage: demo.py [-h] [question ...]")
+    assert finished.stdout.startswith("usage: demo.py [-h] [--servers] [question ...]")
     assert "Answer:" not in finished.stdout
 
 
@@ -103,7 +103,7 @@ def test_the_graph_is_asked_in_cypher_and_its_codes_go_into_sql(offline: subproc
 
 def test_duckdb_is_asked_for_what_sqlite_lacks(offline: subprocess.CompletedProcess[str]) -> None:
     assert re.search(
-        r"→ read_kb +trips +\d+\.\d ms  ok, 4 records\n +SELECT date_trunc\('quarter', .* median\(", offline.stdout
+        r"→ read_kb +trips +\d+\.\d ms  ok, 4 records\n +SELECT CAST\(date_trunc\('quarter', .* median\(", offline.stdout
     )
     assert "QUALIFY row_number() OVER (PARTITION BY department" in offline.stdout
 
