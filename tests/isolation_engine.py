@@ -47,6 +47,10 @@ class StubbornEngine:
                 return len(self._kept)
             case ["die"]:
                 os.kill(os.getpid(), signal.SIGSEGV)
+            case ["count and die", place]:
+                with Path(place).open("a", encoding="utf-8") as file:
+                    file.write(".")
+                os.kill(os.getpid(), signal.SIGKILL)
             case ["leave", status]:
                 os._exit(status)
             case ["fail", kind]:
@@ -84,10 +88,18 @@ class StubbornEngine:
             Path(place).write_text("closed", encoding="utf-8")
 
 
+def _wait_until_removed(file: Path) -> None:
+    file.write_text("", encoding="utf-8")
+    while file.exists():
+        time.sleep(0.02)
+
+
 def open_engine(options: Mapping[str, Any]) -> StubbornEngine:
     """Open it, or fail as the options say."""
     if options.get("opening") == "refuse":
         raise AKConfigError("there is no such file")
     if options.get("opening") == "die":
         os.kill(os.getpid(), signal.SIGKILL)
+    if place := options.get("opening"):
+        _wait_until_removed(Path(place))
     return StubbornEngine(options)

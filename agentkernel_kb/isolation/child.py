@@ -1,8 +1,9 @@
 """What runs in a child: an engine that answers one request after the other, and a thread that listens to the parent meanwhile.
 
 The parent's first message says which engine: a module of ours with a function `open_engine(options)`. Then come requests, each
-with a number and the seconds that it may take, and interrupts of the request with a number. The end of the pipe is the end of
-the parent, and of the child.
+with a number and the seconds that it may take, and interrupts of the request with a number. A request is answered twice: that
+it begins, before the engine sees anything of it, and what came of it. The end of the pipe is the end of the parent, and of the
+child.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ OVERTIME_SECONDS = 5.0
 
 _CLOSING_SECONDS = 10.0
 _SECONDS_BETWEEN_INTERRUPTS = 0.05
+_BEGUN = wire.encoded(["begun", None, False])
 _TOO_LARGE = ["KnowledgeQueryError", "The answer is too large to be handed over. Select less of it.", None]
 
 
@@ -65,9 +67,18 @@ def main() -> None:
         wire.send(replies, ["failed", described(error), False])
         os._exit(1)
     end_after(0)
-    wire.send(replies, ["opened", None, False])
-    _Server(engine, memory, requests, replies).serve()
+    try:
+        wire.send(replies, ["opened", None, False])
+    except OSError:
+        _close(engine)  # Nobody waits for it any more, but what it has opened is not to stay behind.
+    else:
+        _Server(engine, memory, requests, replies).serve()
     os._exit(0)  # At once: nothing that is left to end is ours.
+
+
+def _close(engine: Engine) -> None:
+    end_after(_CLOSING_SECONDS)
+    engine.close()
 
 
 def _take_streams() -> tuple[int, int]:
@@ -94,18 +105,18 @@ class _Server:
         threading.Thread(target=self._listen, daemon=True).start()
         while (job := self._waiting.get()) is not None:
             self._reply(*job)
-        end_after(_CLOSING_SECONDS)
-        self._engine.close()
+        _close(self._engine)
 
     def _reply(self, number: int, request: list[Any], seconds: float) -> None:
         with self._lock:
             self._running = number
-        end_after(seconds + OVERTIME_SECONDS)
-        frame = self._frame(request, seconds)
-        end_after(0)
-        with self._lock:
-            self._running = None
         try:
+            wire.send_frame(self._replies, _BEGUN)
+            end_after(seconds + OVERTIME_SECONDS)
+            frame = self._frame(request, seconds)
+            end_after(0)
+            with self._lock:
+                self._running = None
             wire.send_frame(self._replies, frame)
         except OSError:
             self._waiting.put(None)

@@ -36,6 +36,13 @@ class ChildEndedError(KnowledgeQueryError):
     """A statement ended the process in which it ran."""
 
 
+class NotBegunError(KnowledgeConnectionError):
+    """A process ended before it began what it was asked, of which nothing was done."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__(f"The process of the engine ended before it began ({how}). Nothing was done; try it again.")
+
+
 def described(error: Exception) -> list[object]:
     """Return an error as it goes over the pipe: its type, what it says, and the text of its cause."""
     if isinstance(error, MemoryError):

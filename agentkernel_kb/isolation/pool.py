@@ -11,6 +11,7 @@ from typing import Any
 
 from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.errors import KnowledgeError, KnowledgeStateError, KnowledgeTimeoutError
+from agentkernel_kb.isolation.failures import ChildEndedError, NotBegunError
 from agentkernel_kb.isolation.launch import Launch
 from agentkernel_kb.isolation.process import Child
 from agentkernel_kb.workers import WorkerPool
@@ -38,14 +39,23 @@ class ChildPool:
         name: Name of the backend, for messages.
         most: Most children.
         idle_seconds: How long a child is idle before it ends.
+        repeats: What a child had not begun when it ended is asked again of another, once. `False` leaves that to who asks.
     """
 
-    def __init__(self, launch: Launch, name: str, *, most: int = MOST_CHILDREN, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self,
+        launch: Launch,
+        name: str,
+        *,
+        most: int = MOST_CHILDREN,
+        idle_seconds: float = IDLE_SECONDS,
+        repeats: bool = True,
+    ) -> None:
         self._name = name
         self._most = most
         # As many threads as children: what has a thread has a child.
         self._workers = WorkerPool(most, f"child-{name}")
-        self._crew = _Crew(launch, most, idle_seconds)
+        self._crew = _Crew(launch, name, most=most, idle_seconds=idle_seconds, repeats=repeats)
         self._finalizer = weakref.finalize(self, _dismiss, self._workers, self._crew)
         _watch_forks()
         _POOLS.add(self)
@@ -69,8 +79,9 @@ class ChildPool:
         Raises:
             KnowledgeError: What the engine's failure means.
             ChildEndedError: The request ended the child.
+            KnowledgeConnectionError: The child ended before it began; nothing was done.
             KnowledgeTimeoutError: There was no answer in time; what ran has been stopped.
-            KnowledgeStateError: The pool is closed.
+            KnowledgeStateError: The pool is closed, or was meanwhile.
         """
         return self._call(request, deadline)
 
@@ -78,7 +89,7 @@ class ChildPool:
         if deadline.passed():
             raise KnowledgeTimeoutError("There is no time left for this call.")
         job = _Job()
-        future = self._workers.submit(self._crew.run, request, deadline, job, self._name)
+        future = self._workers.submit(self._crew.run, request, deadline, job)
         try:
             while not (_is_done(future, min(deadline.left(), _SECONDS_BETWEEN_LOOKS)) or deadline.passed()):
                 pass
@@ -141,8 +152,10 @@ class _Job:
 class _Crew:
     """The children of a pool. One that ended is replaced at once, so that the next call need not wait for all of a start."""
 
-    def __init__(self, launch: Launch, most: int, idle_seconds: float) -> None:
+    def __init__(self, launch: Launch, name: str, *, most: int, idle_seconds: float, repeats: bool) -> None:
         self._launch = launch
+        self._name = name
+        self._repeats = repeats
         self._most = most
         self._idle_seconds = idle_seconds
         self._state = threading.Condition()
@@ -152,9 +165,25 @@ class _Crew:
         self._reaper: threading.Timer | None = None
         self._is_closed = False
 
-    def run(self, request: list[Any] | None, deadline: Deadline, job: _Job, name: str) -> Any:
+    def run(self, request: list[Any] | None, deadline: Deadline, job: _Job) -> Any:
         """Run one call on a child of its own; a child that is only started takes as long as that takes."""
-        child = self._taken(name)
+        try:
+            return self._run_or_repeat(request, deadline, job)
+        except (ChildEndedError, NotBegunError):
+            if self._is_closed:
+                raise self._closed() from None
+            raise
+
+    def _run_or_repeat(self, request: list[Any] | None, deadline: Deadline, job: _Job) -> Any:
+        try:
+            return self._run(request, deadline, job)
+        except NotBegunError:  # It may have ended while it was idle, which is not to be the fault of whoever comes next.
+            if not self._repeats or job.is_given_up:
+                raise
+        return self._run(request, deadline, job)
+
+    def _run(self, request: list[Any] | None, deadline: Deadline, job: _Job) -> Any:
+        child = self._taken()
         try:
             if request is not None and job.take(child):
                 return child.ask(request, deadline.left())
@@ -163,16 +192,19 @@ class _Crew:
             job.take(None)
             self._give_back(child)
 
-    def _taken(self, name: str) -> Child:
-        child = self._free(name) or Child(self._launch)
+    def _closed(self) -> KnowledgeStateError:
+        return KnowledgeStateError(f"'{self._name}' is closed.")
+
+    def _taken(self) -> Child:
+        child = self._free() or Child(self._launch)
         with self._state:
             if not self._is_closed:
                 self._busy.add(child)
                 return child
         child.end(_CLOSING_SECONDS)
-        raise KnowledgeStateError(f"'{name}' is closed.")
+        raise self._closed()
 
-    def _free(self, name: str) -> Child | None:
+    def _free(self) -> Child | None:
         """Return a child that is idle, or will be soon, or `None` where the caller had better start one."""
         while True:
             with self._state:
@@ -181,7 +213,7 @@ class _Crew:
                     self._state.wait()
                     self._awaited -= 1
                 if self._is_closed:
-                    raise KnowledgeStateError(f"'{name}' is closed.")
+                    raise self._closed()
                 if not self._idle:
                     return None
                 child, _ = self._idle.pop()
@@ -254,6 +286,8 @@ class _Crew:
             child.kill()
         for child, _ in idle:
             child.end(_CLOSING_SECONDS)
+        for child in busy:
+            child.wait()
 
     def abandon(self) -> None:
         """Let go of the children of another process, whose threads may have held the lock."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from agentkernel_kb.errors import KnowledgeBackendError, KnowledgeConnectionError
 from agentkernel_kb.isolation import wire
-from agentkernel_kb.isolation.failures import ChildEndedError, rebuilt
+from agentkernel_kb.isolation.failures import ChildEndedError, NotBegunError, rebuilt
 from agentkernel_kb.isolation.launch import Launch
 
 _ENDING_SECONDS = 2.0
@@ -72,6 +72,7 @@ class Child:
         Raises:
             KnowledgeError: What the engine's failure means.
             ChildEndedError: The process ended, by what was asked of it or because it was ended.
+            NotBegunError: The process ended before it began with it.
             TypeError: The request holds a value that cannot be handed over.
         """
         with self._sending:
@@ -83,22 +84,43 @@ class Child:
                 has_ended = True
             else:
                 has_ended = False
-        if has_ended:
-            raise self._ended()
+        if has_ended or not self._begins():
+            raise NotBegunError(self._ending())
         return self._reply()
+
+    def _begins(self) -> bool:
+        """Wait until the process says that it begins; return whether it lives to say so."""
+        try:
+            self._received("begun")
+        except (EOFError, OSError):
+            return False
+        return True
 
     def _reply(self) -> Any:
         try:
-            kind, content, self.is_worn = wire.receive(self._answered, wire.MAX_REPLY_BYTES)
-            failure = rebuilt(content) if kind == "failed" else None
+            kind, content = self._received("opened", "answer", "failed")
         except (EOFError, OSError):
             raise self._ended() from None
+        if kind == "failed":
+            raise content
+        return content
+
+    def _received(self, *kinds: str) -> tuple[str, Any]:
+        """Return the kind of the next message, which is to be one of these, and what it holds.
+
+        Raises:
+            KnowledgeBackendError: It is not.
+            OSError: There is none.
+            EOFError: There is none.
+        """
+        try:
+            kind, content, self.is_worn = wire.receive(self._answered, wire.MAX_REPLY_BYTES)
+            if kind not in kinds:
+                raise ValueError("a message comes out of turn")
+            return kind, rebuilt(content) if kind == "failed" else content
         except (ValueError, TypeError) as error:
             self.kill()
             raise KnowledgeBackendError("The process of the engine sent what cannot be read.") from error
-        if failure is not None:
-            raise failure
-        return content
 
     def _ended(self) -> ChildEndedError:
         return ChildEndedError(
@@ -128,6 +150,12 @@ class Child:
         """End the process at once."""
         if os.getpid() == self._pid:
             self._process.kill()
+
+    def wait(self) -> None:
+        """Wait until the process, which was killed, has ended and let go of its files; not for ever."""
+        if os.getpid() == self._pid:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_ENDING_SECONDS)
 
     def end(self, seconds: float) -> None:
         """Let the process close its engine, for at most so many seconds, and end it then. May be called twice."""

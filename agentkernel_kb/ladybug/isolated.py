@@ -70,7 +70,8 @@ class IsolatedGraph:
         self._turns = Turns()
         owners.claim(self._path, name, read_only=read_only)
         self._readers = ChildPool(self._launch(read_only=True), name)
-        self._writer = None if read_only else ChildPool(self._launch(read_only=False), name, most=1)
+        # Nothing is written twice, not even where that would do no harm.
+        self._writer = None if read_only else ChildPool(self._launch(read_only=False), name, most=1, repeats=False)
         self._finalizer = weakref.finalize(
             self, _end, [*filter(None, [self._writer]), self._readers], self._path, self._folder, read_only, os.getpid()
         )

@@ -73,6 +73,14 @@ def has_ended(pid: int, seconds: float = 20.0) -> bool:
     return False
 
 
+def appears(file: Path, seconds: float = 20.0) -> bool:
+    """Tell whether there is a file within some seconds."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and not file.exists():
+        time.sleep(0.02)
+    return file.exists()
+
+
 # Values.
 
 
@@ -310,6 +318,35 @@ def test_a_child_that_was_ended_from_outside_is_replaced_unseen(pool: ChildPool)
     assert pid_of(pool) != pid
 
 
+def ended_before_it_begins(pool: ChildPool) -> Any:
+    """Ask a child that stands still, and end it before it can begin."""
+    pid = pid_of(pool)
+    os.kill(pid, signal.SIGSTOP)
+    with ThreadPoolExecutor() as threads:
+        asked = threads.submit(pid_of, pool)
+        time.sleep(0.3)
+        os.kill(pid, signal.SIGKILL)
+        return asked.result(LONG) != pid
+
+
+def test_what_a_child_had_not_begun_when_it_ended_is_asked_again_of_another(pool: ChildPool) -> None:
+    assert ended_before_it_begins(pool)
+
+
+def test_where_nothing_is_repeated_the_error_says_that_nothing_was_done() -> None:
+    pool = ChildPool(launch(), "engine", repeats=False)
+    with pytest.raises(KnowledgeConnectionError, match=r"before it began .SIGKILL.\. Nothing was done") as caught:
+        ended_before_it_begins(pool)
+    assert caught.value.state == "unreachable"
+    pool.close()
+
+
+def test_what_ends_every_child_that_begins_it_is_not_repeated(pool: ChildPool, tmp_path: Path) -> None:
+    with pytest.raises(ChildEndedError):
+        ask(pool, "count and die", str(tmp_path / "began"))
+    assert (tmp_path / "began").read_text() == "."
+
+
 def test_closing_ends_all_children_and_lets_idle_ones_close_their_engine(tmp_path: Path) -> None:
     pool = ChildPool(launch(closed=str(tmp_path / "closed")), "engine", most=2)
     idle = pid_of(pool)
@@ -319,7 +356,7 @@ def test_closing_ends_all_children_and_lets_idle_ones_close_their_engine(tmp_pat
         assert ask(pool, "echo", 1) == 1
         pool.close()
         pool.close()
-        with pytest.raises((ChildEndedError, KnowledgeStateError)):
+        with pytest.raises(KnowledgeStateError, match="'engine' is closed"):
             busy.result(20)
     assert (tmp_path / "closed").read_text() == "closed"
     assert has_ended(idle)
@@ -368,6 +405,18 @@ def test_children_end_with_their_parent_however_it_ends(tmp_path: Path, busy: li
         parent.kill()
     assert has_ended(pid)
     assert (tmp_path / "closed").exists() == (busy[:1] != ["hold the lock"])
+
+
+def test_an_engine_whose_parent_ends_while_it_opens_is_closed(tmp_path: Path) -> None:
+    options = {"opening": str(tmp_path / "opening"), "closed": str(tmp_path / "closed")}
+    script = "import sys; from agentkernel_kb.isolation import ChildPool, Launch; "
+    script += f"ChildPool(Launch('isolation_engine', {options!r}), 'engine').start(60)"
+    path = os.pathsep.join([str(Path(agentkernel_kb.__file__).parents[1]), str(Path(__file__).parents[1])])
+    with subprocess.Popen([sys.executable, "-c", script], env={"PYTHONPATH": path}) as parent:
+        assert appears(tmp_path / "opening")
+        parent.kill()
+    (tmp_path / "opening").unlink()
+    assert appears(tmp_path / "closed")
 
 
 FORK = """
