@@ -107,31 +107,46 @@ def _check_fields(tree: Expr) -> tuple[str, Expr, str] | None:
         before, field = (node.this, node.expression) if isinstance(node, exp.Dot) else (node.args.get("table"), node.this)
         if before is None or not isinstance(field, exp.Identifier):
             continue
-        owner, name = before.name.lower(), field.name.lower()
+        owner, name = _folded(before), _folded(field)
         is_relation = owner in tables and owner not in functions
-        if not is_relation and name not in functions.get(owner, set()) | COLUMNS_OF_FUNCTIONS | {owner}:
+        if not is_relation and name not in functions.get(owner, {owner}) | COLUMNS_OF_FUNCTIONS:
             return f"This can be a function of {owner}; name the columns of {owner} in brackets after AS", node, name
     return None
 
 
 def _sources(tree: Expr) -> tuple[set[str], dict[str, set[str]]]:
-    """Return the names of the tables and subqueries, and those of the functions in FROM with their columns as far as named."""
+    """Return the names of the tables and subqueries, and those of the functions in FROM with their columns as far as named.
+
+    The column of a function without names for its columns has the name of the function. Where several functions share a name,
+    in whichever queries they stand, only what is a column of each counts.
+    """
     from sqlglot import exp
 
     tables: set[str] = set()
     functions: dict[str, set[str]] = {}
     for source in tree.find_all(exp.Table, exp.Unnest, exp.Lateral, exp.Subquery, exp.Values):
-        name, alias = source.alias_or_name.lower(), source.args.get("alias")
+        alias = source.args.get("alias")
+        name = _folded(alias if isinstance(alias, exp.TableAlias) and alias.this else source)
         is_table = isinstance(source.this, exp.Identifier | exp.JSONTable) and not _is_value_without_brackets(source)
         if is_table or isinstance(source, exp.Subquery | exp.Values) or isinstance(source.this, exp.Subquery):
             tables.add(name)
         else:
-            columns = list(alias.columns) if isinstance(alias, exp.TableAlias) else []
+            renamed = list(alias.columns) if isinstance(alias, exp.TableAlias) else []
+            columns = list(renamed)
             # The parser keeps the name of the position that WITH ORDINALITY adds apart from the others.
             positions = [unnest.args.get("offset") for unnest in source.find_all(exp.Unnest)]
             columns += [name for name in positions if isinstance(name, exp.Identifier)]
-            functions.setdefault(name, set()).update(column.name.lower() for column in columns)
+            known = {_folded(column) for column in columns} | (set[str]() if renamed else {name})
+            functions[name] = functions.get(name, known) & known
     return tables, functions
+
+
+def _folded(node: Expr) -> str:
+    """Return the name of a node as the engine knows it: in small letters, unless it is quoted."""
+    from sqlglot import exp
+
+    name = node if isinstance(node, exp.Identifier) else node.this
+    return name.name if isinstance(name, exp.Identifier) and name.quoted else node.name.lower()
 
 
 _VALUES_WITHOUT_BRACKETS = frozenset(

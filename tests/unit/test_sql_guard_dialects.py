@@ -87,7 +87,7 @@ def test_a_refusal_says_what_is_wrong_and_where(dialect: str, statement: str, me
 @pytest.mark.parametrize(
     "statement",
     [
-        "SELECT g.g, g.i FROM generate_series(1, 3) AS g(i)",
+        "SELECT g.i FROM generate_series(1, 3) AS g(i)",
         "SELECT generate_series.generate_series FROM generate_series(1, 3)",
         "SELECT e.key, e.value FROM t, jsonb_each(t.a) e",
         "SELECT t.length, s.upper FROM t, (SELECT 1 AS upper) s",
