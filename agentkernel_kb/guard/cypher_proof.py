@@ -308,7 +308,7 @@ class _Walk(Cursor):
         self.place = "operand"
         if text in ("-", "->") and before is not None and before.text == "-" and before.end == token.start:
             self.effort.count_link(token)
-        elif text == "->" and self.frame.kind == "call":
+        elif text == "->" and self.frame.kind == "call" and self.engine.lambdas:
             self._lambda(token)
         self.naming = text == "." or (text == ":" and self.frame.kind in ("group", "link", "query", "subquery"))
         self.naming = self.naming or (

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from agentkernel_kb.guard.lexer import Lexer, LexicalRules, Token
 
@@ -16,8 +16,20 @@ TokenCheck: TypeAlias = Callable[[tuple[Token, ...]], tuple[str, Token] | None]
 StatementCheck: TypeAlias = Callable[[tuple[Token, ...]], tuple[str, Token] | frozenset[str] | None]
 
 
+class Replacement(NamedTuple):
+    """Characters of a statement, and what the parser is shown in their place."""
+
+    start: int
+    end: int
+    shown: str
+
+
 def _nothing_to_refuse(proven: object) -> None:
     return None
+
+
+def _nothing_to_replace(tokens: Sequence[Token]) -> Sequence[Replacement]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,7 @@ class GuardDialect:
         limit_after_values: A LIMIT can follow `VALUES`, as the last branch of a union is.
         explain_options: Words that may stand in the brackets after `EXPLAIN`.
         exact_quoted: A quoted name keeps its letter case, so that `"LOWER"` is not the function lower.
+        shown_to_parser: What the parser is shown in place of grammar that it would misread; each text fits into its place.
         unparsed_operators: Operators that only compute and that the parser does not know; it is shown a minus sign instead.
         lexical_check: What the dialect asks of the tokens of a query besides; it returns the reason and the
             token that it refuses, or `None`.
@@ -83,6 +96,7 @@ class GuardDialect:
     chained_calls: bool = False
     clauses: frozenset[str] = frozenset()
     unparsed_operators: frozenset[str] = frozenset()
+    shown_to_parser: Callable[[Sequence[Token]], Sequence[Replacement]] = _nothing_to_replace
     lexical_check: TokenCheck = _nothing_to_refuse
     tree_check: Callable[[Expr], tuple[str, Expr, str] | None] = _nothing_to_refuse
 

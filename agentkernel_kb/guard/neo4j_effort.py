@@ -8,18 +8,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import zip_longest
 
-from agentkernel_kb.guard.cypher_cursor import CLOSING, keyword
+from agentkernel_kb.guard.cypher_cursor import CLOSING, arguments_of, keyword
 from agentkernel_kb.guard.cypher_effort import refusal
 from agentkernel_kb.guard.lexer import Token
+from agentkernel_kb.guard.neo4j_labels import check_labels
+from agentkernel_kb.guard.neo4j_patterns import pattern_fault
+from agentkernel_kb.guard.neo4j_values import check_values
 
 MAX_ITEMS = 1_000
-MAX_PATTERN_CHARS = 500
-MAX_UNBOUNDED = 4
+_MAX_DIGITS = 10
 _SIZES = frozenset(["length", "size"])
 _SMALL = frozenset(["[", "keys", "labels", "nodes", "relationships"])
 _LOOPS = frozenset(["ALL", "ANY", "NONE", "REDUCE", "SINGLE"])
+_STEADY = frozenset(
+    (
+        *("abs", "and", "case", "coalesce", "else", "in", "not", "or", "round", "substring", "then", "tofloat", "tointeger"),
+        *("tolower", "tostring", "toupper", "trim", "when", "xor"),
+    )
+)
+"""What a value may stand in without becoming much larger: functions, and words in front of a bracket."""
+_SUBQUERIES = frozenset(["COLLECT", "COUNT", "EXISTS"])
 _COMPARED = frozenset(["<", "<=", "<>", "=", ">", ">=", "IS"])
 
 
@@ -28,12 +37,14 @@ def check_range(arguments: Sequence[Token]) -> str:
     if (numbers := _plain_numbers(arguments)) is not None:
         start, end, step = (*numbers, 1)[:3]
         return "" if step and (end - start) // step < MAX_ITEMS else _RANGE
-    inside = 0
-    for token, following in zip_longest(arguments, arguments[1:]):
-        if token.text in ("(", ")"):
-            inside += 1 if token.text == "(" else -1
-        elif not (inside or token.text in ("+", "-", ",") or _is_small_number(token) or _is_size(token, following)):
+    index = 0
+    while index < len(arguments):
+        token = arguments[index]
+        if _is_size(token, arguments[index + 1] if index + 1 < len(arguments) else None):
+            index += len(arguments_of(arguments, index)) + 2  # What it is the size of does not matter.
+        elif token.text not in ("+", "-", ",", "(", ")") and not _is_small_number(token):
             return _RANGE
+        index += 1
     return ""
 
 
@@ -49,7 +60,7 @@ def _plain_numbers(arguments: Sequence[Token]) -> list[int] | None:
 
 
 def _is_small_number(token: Token) -> bool:
-    return token.kind == "number" and token.text.isdecimal() and int(token.text[:9]) <= MAX_ITEMS
+    return token.kind == "number" and token.text.isdecimal() and len(token.text) < _MAX_DIGITS and int(token.text) <= MAX_ITEMS
 
 
 def _is_size(token: Token, following: Token | None) -> bool:
@@ -66,7 +77,26 @@ def check_reduce(arguments: Sequence[Token]) -> str:
         for index, token in enumerate(arguments[1:], start=1)
         if token.kind in ("word", "quoted") and token.unquoted == name and not _is_compared(arguments, index)
     ]
-    return "" if len(uses) <= 1 else "This reduce may make a value of any size: it uses what it has so far more than once"
+    if len(uses) > 1:
+        return "This reduce may make a value of any size: it uses what it has so far more than once"
+    if any(_is_multiplied(arguments, index) for index in uses):
+        return "This reduce may make a value of any size: what it has so far stands in a loop, or in what may enlarge it"
+    return ""
+
+
+def _is_multiplied(tokens: Sequence[Token], use: int) -> bool:
+    """Tell whether a loop, a subquery or a function that may enlarge a value stands around a token."""
+    return any(
+        (tokens[at].text == "[" and _is_loop_or_pattern(tokens, at))
+        or (tokens[at].text == "(" and at > 0 and bool(tokens[at - 1].name) and tokens[at - 1].name not in _STEADY)
+        or (tokens[at].text == "{" and at > 0 and keyword(tokens[at - 1]) in _SUBQUERIES)
+        for at in range(use)
+        if tokens[at].kind == "mark" and tokens[at].text in CLOSING and at + 1 + len(arguments_of(tokens, at - 1)) > use
+    )
+
+
+def _is_loop_or_pattern(tokens: Sequence[Token], opened: int) -> bool:
+    return any(token.text == "|" or keyword(token) == "IN" for token in arguments_of(tokens, opened - 1))
 
 
 def _is_compared(tokens: Sequence[Token], index: int) -> bool:
@@ -83,6 +113,8 @@ def check_work(tokens: Sequence[Token]) -> None:
         KnowledgeGuardError: It holds one.
     """
     _check_loops(tokens)
+    check_labels(tokens)
+    check_values(tokens)
     for index, token in enumerate(tokens):
         if token.text == "=~":
             _check_match(token, tokens[index + 1 : index + 3])
@@ -116,8 +148,23 @@ def _is_small_list(tokens: Sequence[Token], index: int) -> bool:
     """Tell whether the loop that opens here walks over the labels of a node, a path, or a list that is written out."""
     for at in range(index + 1, min(index + 12, len(tokens) - 1)):
         if _text(tokens, at) == "IN":
-            return (tokens[at + 1].name or tokens[at + 1].text) in _SMALL
+            return _is_small(tokens, at + 1)
     return False
+
+
+def _is_small(tokens: Sequence[Token], index: int) -> bool:
+    """Tell whether the list that begins here is small by its nature and nothing is added to it."""
+    first = tokens[index]
+    if (first.name or first.text) not in _SMALL:
+        return False
+    opened = index if first.text == "[" else index + 1
+    inside = arguments_of(tokens, opened - 1)
+    if first.text == "[" and _is_loop_or_pattern(tokens, opened):
+        return False
+    return _text(tokens, opened + len(inside) + 2) in _ENDS
+
+
+_ENDS = frozenset(["|", "WHERE", ")", "]"])
 
 
 def _text(tokens: Sequence[Token], index: int) -> str:
@@ -132,22 +179,5 @@ def _check_match(operator: Token, following: Sequence[Token]) -> None:
         raise refusal(
             "A regular expression has to be written out as one string; CONTAINS and STARTS WITH take any value", operator
         )
-    if reason := _pattern_fault(following[0].text[1:-1]):
+    if reason := pattern_fault(following[0].text[1:-1]):
         raise refusal(reason, following[0])
-
-
-def _pattern_fault(written: str) -> str:
-    if len(written) > MAX_PATTERN_CHARS:
-        return f"A regular expression has at most {MAX_PATTERN_CHARS} characters"
-    pattern = re.sub(r"\\(.)", lambda found: "\\" if found[1] == "\\" else "x", written, flags=re.DOTALL)
-    if re.search(r"\\[1-9kQ]", pattern):
-        return "A regular expression may not refer back to a part of itself, nor quote by \\Q"
-    pattern = re.sub(r"\[(?:\\.|[^\]\\])*\]", "x", re.sub(r"\\.", "x", pattern, flags=re.DOTALL), flags=re.DOTALL)
-    if len(re.findall(r"[*+]|\{\d*,\}", pattern)) > MAX_UNBOUNDED:
-        return f"A regular expression repeats at most {MAX_UNBOUNDED} times without a bound"
-    while group := re.search(r"\(([^()]*)\)([*+{]?)", pattern):
-        if group[2] and re.search(r"[*+{|?]", group[1].removeprefix("?:")):
-            return "A regular expression may not repeat a group that itself repeats or chooses"
-        inside = "x*" if re.search(r"[*+{|]", group[1]) else "x"
-        pattern = f"{pattern[: group.start()]}{inside}{group[2]}{pattern[group.end() :]}"
-    return ""

@@ -11,6 +11,7 @@ from agentkernel_kb.guard.lexer import Token
 _SCHEMA = frozenset(["CONSTRAINT", "FULLTEXT", "INDEX", "LOOKUP", "POINT", "RANGE", "TEXT", "VECTOR"])
 _GRAPH_PROCEDURES = ("db.index.fulltext.query", "db.index.vector.query", "db.create.set")
 _REACHING = frozenset(["apoc", "dbms", "genai", "graph", "tx"])
+_OF_FILES = frozenset(["file", "linenumber"])
 _CLAUSES = {
     "LOAD": "This statement reads files or opens connections",
     "USE": "This statement chooses another database",
@@ -34,6 +35,8 @@ def check_reach(tokens: Sequence[Token]) -> None:
             raise refusal("This statement would run in transactions of its own", token)
         if word == "CALL" and following is not None and following.kind in ("word", "quoted"):
             _check_procedure(tokens, index + 1)
+        if token.name in _OF_FILES and following is not None and following.text == "(" and _is_called(tokens, index):
+            raise refusal("This function tells about files", token)
         if token.name in _REACHING and following is not None and following.text == "." and _is_called(tokens, index):
             raise refusal("This function reaches outside of the graph", token)
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError, KnowledgeGuardError
-from agentkernel_kb.guard.dialects import GuardDialect
+from agentkernel_kb.guard.dialects import GuardDialect, Replacement
 from agentkernel_kb.guard.duckdb import DUCKDB
 from agentkernel_kb.guard.lexer import Token, deepest_bracket
 from agentkernel_kb.guard.planning import check_planning
@@ -184,10 +184,11 @@ def _text_for_parser(text: str, query: Sequence[Token], rules: GuardDialect) -> 
     """Return the text in which everything but the query is blank, and so is what the parser need not and cannot know."""
     pieces = [" " * query[0].start]
     position = query[0].start
-    for token in query:
-        if token.kind == "mark" and token.text in rules.unparsed_operators:
-            pieces += [text[position : token.start], "-".ljust(len(token.text))]
-            position = token.end
+    unparsed = [token for token in query if token.kind == "mark" and token.text in rules.unparsed_operators]
+    operators = [Replacement(token.start, token.end, "-") for token in unparsed]
+    for start, end, shown in sorted([*operators, *rules.shown_to_parser(query)]):
+        pieces += [text[position:start], shown.ljust(end - start)]
+        position = end
     return "".join(pieces) + text[position : query[-1].end]
 
 
@@ -319,8 +320,13 @@ def _names_columns_of_cte(tokens: Sequence[Token], index: int) -> bool:
         if words[: len(opening)] == opening:
             # Columns with their types stand in such brackets after a function; none is called like this.
             rest = words[len(opening) :]
-            return rest[:1] in (["SELECT"], ["WITH"], ["TABLE"], ["FROM"], ["("]) or rest[:2] == ["VALUES", "("]
+            return rest[:1] in (["SELECT"], ["WITH"], ["TABLE"], ["FROM"], ["("]) or _are_rows(rest)
     return False
+
+
+def _are_rows(words: Sequence[str]) -> bool:
+    """Tell whether this is `VALUES` with a bracket or a plain value, and so no column of that name with its type."""
+    return words[:1] == ["VALUES"] and len(words) > 1 and (words[1] in ("(", "-") or words[1][0] in "'0123456789")
 
 
 _BEFORE_CTE = ([")", "AS", "("], [")", "AS", "MATERIALIZED", "("], [")", "AS", "NOT", "MATERIALIZED", "("])

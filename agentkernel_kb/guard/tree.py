@@ -70,6 +70,8 @@ _CLAUSES = frozenset(
 )
 _CLAUSE_PREFIXES = ("JSONPath",)
 
+HIDDEN_REASON = "This table belongs to the engine and is not part of the data"
+
 
 def check_tree(tree: Expr, rules: GuardDialect, allowed: frozenset[tuple[str, ...]]) -> None:
     """Refuse a tree that holds anything but a read.
@@ -108,7 +110,7 @@ def _check_table(node: Expr, parts: tuple[str, ...], rules: GuardDialect, allowe
     unknown_function = name.startswith(rules.table_prefixes) and name not in rules.table_functions and parts not in allowed
     hidden = any(parts[: len(schema)] == schema for schema in rules.hidden_schemas)
     if name in rules.hidden_tables or ((unknown_function or hidden) and parts not in rules.shown_tables):
-        raise _refused("This table belongs to the engine and is not part of the data", node, name)
+        raise _refused(HIDDEN_REASON, node, name)
 
 
 def starts_of_aliases(tree: Expr) -> frozenset[int]:

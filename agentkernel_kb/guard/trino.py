@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from agentkernel_kb.guard.dialects import GuardDialect
+from agentkernel_kb.errors import KnowledgeGuardError
+from agentkernel_kb.guard.dialects import GuardDialect, Replacement
 from agentkernel_kb.guard.lexer import Lexer, LexicalRules, Token
+from agentkernel_kb.guard.tree import HIDDEN_REASON
 from agentkernel_kb.guard.trino_functions import TRINO_FUNCTIONS, TRINO_TABLE_FUNCTIONS
 
 _RULES = LexicalRules(
@@ -21,6 +23,20 @@ _RULES = LexicalRules(
     parameter=r"\?(?=\?\?)",
     quotes="'\"",
 )
+
+
+_SYSTEM_TABLES = [
+    ("jdbc", "catalogs"),
+    ("jdbc", "columns"),
+    ("jdbc", "schemas"),
+    ("jdbc", "tables"),
+    ("jdbc", "types"),
+    ("metadata", "catalogs"),
+    ("metadata", "materialized_views"),
+    ("metadata", "table_comments"),
+]
+_HIDDEN_SCHEMAS = frozenset({("jmx",), ("runtime",), ("system",)})
+_SHOWN_TABLES = frozenset(("system", *parts) for parts in _SYSTEM_TABLES)
 
 
 def _check_tokens(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
@@ -41,6 +57,36 @@ def _outside_patterns(tokens: tuple[Token, ...]) -> Sequence[Token]:
         else:
             outside.append(token)
     return outside
+
+
+_QUERIES = frozenset({"SELECT", "TABLE", "VALUES", "WITH"})
+
+
+def _as_queries(tokens: Sequence[Token]) -> list[Replacement]:
+    """Show the parser `TABLE(a.b.c)`, an argument whose name it would take for a column, as a query of that table."""
+    found: list[Replacement] = []
+    for index, (token, bracket) in enumerate(pairwise(tokens)):
+        name = _name_at(tokens, index + 2)
+        following = tokens[index + 2 + len(name) :][:1]
+        if token.keyword != "TABLE" or bracket.text != "(" or not name or name[0].keyword in _QUERIES:
+            continue
+        if not following or following[0].text not in ("(", ")"):
+            part, position = name[0].shown, name[0].start
+            raise KnowledgeGuardError("TABLE takes the name of a table, a query or a call", part=part, position=position)
+        if following[0].text == ")":
+            found.append(Replacement(token.start, bracket.end, "(FROM "))
+    return found
+
+
+def _name_at(tokens: Sequence[Token], start: int) -> Sequence[Token]:
+    """Return the tokens of the dotted name that starts there; none where no name does."""
+    end = start
+    while end < len(tokens) and tokens[end].kind in ("word", "quoted"):
+        end += 1
+        if end == len(tokens) or tokens[end].text != ".":
+            break
+        end += 1
+    return tokens[start:end]
 
 
 def without_semicolon(statement: str) -> str:
@@ -67,7 +113,16 @@ def _check_show(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
         accepted = bool(rest) and rest[0].keyword == "FOR" and _is_name(rest[1:], 3)
     else:
         accepted = what in _LISTS and _is_list(rest, _LISTS[what], needs_source=what == "COLUMNS")
-    return None if accepted else (_SHOW_REASON, tokens[min(1, len(tokens) - 1)])
+    if not accepted:
+        return _SHOW_REASON, tokens[min(1, len(tokens) - 1)]
+    return _check_described(_name_at(rest, 1)) if what in ("COLUMNS", "CREATE", "STATS") else None
+
+
+def _check_described(name: Sequence[Token]) -> tuple[str, Token] | None:
+    """Refuse the name of a table, or of a schema, whose rows a query may not read either."""
+    parts = tuple(token.name for token in name[::2])
+    is_hidden = any(parts[: len(schema)] == schema for schema in _HIDDEN_SCHEMAS) and parts not in _SHOWN_TABLES
+    return (HIDDEN_REASON, name[-1]) if is_hidden else None
 
 
 def _is_list(tokens: tuple[Token, ...], most_parts: int, *, needs_source: bool) -> bool:
@@ -93,7 +148,9 @@ def _is_name(tokens: tuple[Token, ...], most_parts: int) -> bool:
 
 def _check_describe(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
     accepted = _is_name(tokens[1:], 3)
-    return None if accepted else ("DESCRIBE takes the name of one table", tokens[min(1, len(tokens) - 1)])
+    if not accepted:
+        return "DESCRIBE takes the name of one table", tokens[min(1, len(tokens) - 1)]
+    return _check_described(tokens[1:])
 
 
 _GRAMMAR = """
@@ -102,17 +159,6 @@ HAVING IN INTERSECT JOIN LATERAL LIKE LIMIT MATCH_RECOGNIZE NOT OF OFFSET ON OR 
 SOME SYSTEM THEN TRY_CAST UNION USING VALUES WHEN WHERE ZONE
 """
 _TYPES = "CHAR DECIMAL DEC INTERVAL NUMERIC QDIGEST TIME TIMESTAMP VARCHAR"
-
-_SYSTEM_TABLES = [
-    ("jdbc", "catalogs"),
-    ("jdbc", "columns"),
-    ("jdbc", "schemas"),
-    ("jdbc", "tables"),
-    ("jdbc", "types"),
-    ("metadata", "catalogs"),
-    ("metadata", "materialized_views"),
-    ("metadata", "table_comments"),
-]
 
 TRINO = GuardDialect(
     name="trino",
@@ -143,8 +189,9 @@ TRINO = GuardDialect(
     hidden_tables=frozenset(),
     table_prefixes=(),
     after_operand=frozenset({"COLUMNS", "OVER"}),
-    hidden_schemas=frozenset({("jmx",), ("runtime",), ("system",)}),
-    shown_tables=frozenset(("system", *parts) for parts in _SYSTEM_TABLES),
+    hidden_schemas=_HIDDEN_SCHEMAS,
+    shown_tables=_SHOWN_TABLES,
     statements={"DESC": _check_describe, "DESCRIBE": _check_describe, "SHOW": _check_show},
+    shown_to_parser=_as_queries,
     lexical_check=_check_tokens,
 )
