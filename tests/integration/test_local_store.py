@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -268,6 +269,14 @@ def test_a_name_of_255_bytes_is_written_and_one_more_is_refused(store: LocalDocu
 # Depth.
 
 
+@pytest.fixture
+def removed(root: Path) -> Iterator[None]:
+    """Remove the folder in the end: Python, and with it pytest, can't remove what is that deep."""
+    yield
+    subprocess.run(["rm", "-rf", str(root)], check=True)
+
+
+@pytest.mark.usefixtures("removed")
 def test_a_tree_of_a_thousand_levels_is_walked_with_few_descriptors(root: Path) -> None:
     folder = os.open(root, os.O_RDONLY)
     for _ in range(1_000):
@@ -289,6 +298,7 @@ def test_a_tree_of_a_thousand_levels_is_walked_with_few_descriptors(root: Path) 
     assert LocalDocumentStore(root).read_bytes("d/" * 1_000 + "x.md") == b""
 
 
+@pytest.mark.usefixtures("removed")
 def test_what_is_deeper_than_a_path_may_be_is_passed_over(store: LocalDocumentStore, root: Path) -> None:
     folder = os.open(root, os.O_RDONLY)
     for _ in range(20):
