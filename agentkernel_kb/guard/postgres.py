@@ -7,17 +7,15 @@ PostgreSQL's manual, and its `scan.l` and `kwlist.h`.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from agentkernel_kb.guard.dialects import GuardDialect
 from agentkernel_kb.guard.lexer import LexicalRules, Token
 from agentkernel_kb.guard.postgres_costs import check_costs
-from agentkernel_kb.guard.postgres_functions import COLUMNS_OF_FUNCTIONS, POSTGRES_FUNCTIONS
-
-if TYPE_CHECKING:
-    from sqlglot.expressions import Expr
+from agentkernel_kb.guard.postgres_fields import check_fields
+from agentkernel_kb.guard.postgres_functions import POSTGRES_FUNCTIONS
 
 _NESTED_COMMENTS = 4
+MAX_NAME_BYTES = 63
 
 
 def _nested_comment(depth: int) -> str:
@@ -60,6 +58,8 @@ _ESCAPED_QUOTE = re.compile(r"(?<!\\)\\(?:\\\\)*'")
 def _check_tokens(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else None
+        if token.kind in ("word", "quoted") and len(token.unquoted.encode()) > MAX_NAME_BYTES:
+            return f"PostgreSQL cuts names after {MAX_NAME_BYTES} bytes; shorten this one", token  # Two names could become one.
         if token.kind == "string":
             if before is not None and before.kind == "string":  # Across a line break the engine joins them by rules of its own.
                 return "Two strings follow each other; write them as one, or put || between", token
@@ -96,73 +96,6 @@ def _check_show(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
     if len(words) == 1 and words[0] in SHOWN_SETTINGS:
         return None
     return f"SHOW takes one of these settings: {', '.join(sorted(SHOWN_SETTINGS))}", tokens[min(1, len(tokens) - 1)]
-
-
-def _check_fields(tree: Expr) -> tuple[str, Expr, str] | None:
-    """Refuse `f.name` where `f` is a function in FROM: if it has no such column, the engine calls `name` on its value."""
-    from sqlglot import exp
-
-    tables, functions = _sources(tree)
-    for node in tree.find_all(exp.Column, exp.Dot):
-        before, field = (node.this, node.expression) if isinstance(node, exp.Dot) else (node.args.get("table"), node.this)
-        if before is None or not isinstance(field, exp.Identifier):
-            continue
-        owner, name = _folded(before), _folded(field)
-        is_relation = owner in tables and owner not in functions
-        if not is_relation and name not in functions.get(owner, {owner}) | COLUMNS_OF_FUNCTIONS:
-            return f"This can be a function of {owner}; name the columns of {owner} in brackets after AS", node, name
-    return None
-
-
-def _sources(tree: Expr) -> tuple[set[str], dict[str, set[str]]]:
-    """Return the names of the tables and subqueries, and those of the functions in FROM with their columns as far as named.
-
-    The column of a function without names for its columns has the name of the function. Where several functions share a name,
-    in whichever queries they stand, only what is a column of each counts.
-    """
-    from sqlglot import exp
-
-    tables: set[str] = set()
-    functions: dict[str, set[str]] = {}
-    for source in tree.find_all(exp.Table, exp.Unnest, exp.Lateral, exp.Subquery, exp.Values):
-        alias = source.args.get("alias")
-        name = _folded(alias if isinstance(alias, exp.TableAlias) and alias.this else source)
-        is_table = isinstance(source.this, exp.Identifier | exp.JSONTable) and not _is_value_without_brackets(source)
-        if is_table or isinstance(source, exp.Subquery | exp.Values) or isinstance(source.this, exp.Subquery):
-            tables.add(name)
-        else:
-            renamed = list(alias.columns) if isinstance(alias, exp.TableAlias) else []
-            columns = list(renamed)
-            # The parser keeps the name of the position that WITH ORDINALITY adds apart from the others.
-            positions = [unnest.args.get("offset") for unnest in source.find_all(exp.Unnest)]
-            columns += [name for name in positions if isinstance(name, exp.Identifier)]
-            known = {_folded(column) for column in columns} | (set[str]() if renamed else {name})
-            functions[name] = functions.get(name, known) & known
-    return tables, functions
-
-
-def _folded(node: Expr) -> str:
-    """Return the name of a node as the engine knows it: in small letters, unless it is quoted."""
-    from sqlglot import exp
-
-    name = node if isinstance(node, exp.Identifier) else node.this
-    return name.name if isinstance(name, exp.Identifier) and name.quoted else node.name.lower()
-
-
-_VALUES_WITHOUT_BRACKETS = frozenset(
-    """
-    current_catalog current_date current_role current_schema current_time current_timestamp current_user localtime
-    localtimestamp session_user system_user user
-    """.split()  # noqa: SIM905 - a list of words reads better than a word a line
-)
-
-
-def _is_value_without_brackets(source: Expr) -> bool:
-    """Tell whether a table is none but a function that is called without brackets, as in `FROM current_user`."""
-    from sqlglot import exp
-
-    name = source.this
-    return isinstance(name, exp.Identifier) and not name.quoted and name.name.lower() in _VALUES_WITHOUT_BRACKETS
 
 
 _WRITES = "{} changes data; put the word in double quotes if it is a name"
@@ -234,6 +167,6 @@ POSTGRES = GuardDialect(
     exact_quoted=True,
     unparsed_operators=frozenset(_UNPARSED_OPERATORS.split()),
     lexical_check=_check_tokens,
-    tree_check=lambda tree: _check_fields(tree) or check_costs(tree),
+    tree_check=lambda tree: check_fields(tree) or check_costs(tree),
     default_schemas=frozenset({("public",)}),
 )

@@ -129,3 +129,8 @@ text of functions (`pg_get_functiondef`), and XML, whose parser no deadline inte
 
 COLUMNS_OF_FUNCTIONS = frozenset(["index", "key", "lexeme", "ordinality", "positions", "value", "weights"])
 """Names that the columns of table functions have of themselves."""
+
+NAMED_AS_THEIR_ALIAS = frozenset(
+    ["generate_series", "generate_subscripts", "regexp_matches", "regexp_split_to_table", "string_to_table"]
+)
+"""Functions whose only column in FROM is called as the function is there: of plain types, and without names of their own."""
