@@ -22,10 +22,27 @@ _SIZES = frozenset(["length", "size"])
 _SMALL = frozenset(["[", "keys", "labels", "nodes", "relationships"])
 _LOOPS = frozenset(["ALL", "ANY", "NONE", "REDUCE", "SINGLE"])
 _STEADY = frozenset(
-    (
-        *("abs", "and", "case", "coalesce", "else", "in", "not", "or", "round", "substring", "then", "tofloat", "tointeger"),
-        *("tolower", "tostring", "toupper", "trim", "when", "xor"),
-    )
+    [
+        "abs",
+        "and",
+        "case",
+        "coalesce",
+        "else",
+        "in",
+        "not",
+        "or",
+        "round",
+        "substring",
+        "then",
+        "tofloat",
+        "tointeger",
+        "tolower",
+        "tostring",
+        "toupper",
+        "trim",
+        "when",
+        "xor",
+    ]
 )
 """What a value may stand in without becoming much larger: functions, and words in front of a bracket."""
 _SUBQUERIES = frozenset(["COLLECT", "COUNT", "EXISTS"])

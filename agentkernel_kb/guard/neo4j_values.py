@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from agentkernel_kb.guard.cypher_cursor import keyword
+from agentkernel_kb.guard.cypher_cursor import CLOSING, keyword
 from agentkernel_kb.guard.cypher_effort import MAX_GROWTH, refusal
 from agentkernel_kb.guard.lexer import Token
 
 _LOOP = 4
 _COLLECT = 3
+_GATHERING = frozenset(["collect"])
+_EXPECTING = frozenset(
+    [*"+-/%^=<>,.:|&!([", "||", "<=", ">=", "<>", "=~", "..", "AND", "OR", "XOR", "NOT", "IN", "AS", "STARTS", "ENDS"]
+)
+"""Behind these a value has to stand, whatever the word."""
 _PARTS = frozenset(["WITH", "UNION", "LET", "RETURN", "CALL"])
 _NO_NAMES = frozenset(["AND", "AS", "BY", "CASE", "ELSE", "END", "IN", "IS", "MATCH", "NOT", "NULL", "OR", "ORDER", "THEN"]) | {
     *("FALSE", "TRUE", "WHEN", "WHERE")
@@ -23,18 +28,18 @@ def check_values(tokens: Sequence[Token]) -> None:
     Raises:
         KnowledgeGuardError: What they make may be of any size.
     """
-    growth, uses, most, inside = 1, Counter[str](), 1, 0
+    growth, uses, most = 1, Counter[str](), 1
+    opened: list[str] = []
     for index, token in enumerate(tokens):
         if token.kind == "mark":
-            inside += (token.text in ("[", "{")) - (token.text in ("]", "}"))
-            continue
-        if keyword(token) in _PARTS and not _is_name(tokens, index):
+            _follow(opened, token.text)
+        elif keyword(token) in _PARTS and opened[-1:] in ([], ["{"]) and _opens_part(tokens, index):
             growth, uses, most = growth * most, Counter[str](), 1
         elif keyword(token) == "IN" and index > 1 and tokens[index - 2].text == "[":
             most = max(most, _LOOP)
-        elif token.name in ("collect", "percentiledisc") and _text(tokens, index + 1) in ("(", "{"):
+        elif token.name in _GATHERING and _text(tokens, index + 1) in ("(", "{"):
             most = max(most, _COLLECT)
-        elif inside and _is_used(tokens, index):
+        elif ("[" in opened or "{" in opened) and _is_used(tokens, index, in_map=opened[-1] == "{"):
             name = _whole_name(tokens, index)
             uses[name] += 1
             most = max(most, uses[name])
@@ -42,23 +47,29 @@ def check_values(tokens: Sequence[Token]) -> None:
             raise refusal("This statement may put together values of any size", token)
 
 
-def _is_name(tokens: Sequence[Token], index: int) -> bool:
-    return (
-        _text(tokens, index - 1) in (".", ":")
-        or _text(tokens, index + 1) in (":", ".", ",")
-        or _text(tokens, index - 1)
-        in (
-            "STARTS",
-            "ENDS",
-        )
-    )
+def _follow(opened: list[str], mark: str) -> None:
+    if mark in CLOSING:
+        opened.append(mark)
+    elif mark in CLOSING.values() and opened:
+        opened.pop()
 
 
-def _is_used(tokens: Sequence[Token], index: int) -> bool:
+def _opens_part(tokens: Sequence[Token], index: int) -> bool:
+    """Tell whether a word opens a part here, and is no name: it follows a value that is complete, or a bracket."""
+    before = _text(tokens, index - 1)
+    if before == "*":
+        return _text(tokens, index - 2) in ("WITH", "RETURN", "DISTINCT")
+    return not before or before not in _EXPECTING
+
+
+def _is_used(tokens: Sequence[Token], index: int, *, in_map: bool) -> bool:
     """Tell whether this is the name of a value, and no label, key, function or word of the language."""
     if tokens[index].kind not in ("word", "quoted") or keyword(tokens[index]) in _NO_NAMES:
         return False
-    return _text(tokens, index - 1) not in (".", ":", "|", "&", "!") and _text(tokens, index + 1) not in (":", "(")
+    if _text(tokens, index + 1) in (":", "("):
+        return False
+    before = _text(tokens, index - 1)
+    return before not in (".", "&", "!") and (before != ":" or in_map)
 
 
 def _whole_name(tokens: Sequence[Token], index: int) -> str:
