@@ -11,6 +11,7 @@ from agentkernel_kb.guard.lexer import Token
 
 _LOOP = 4
 _COLLECT = 3
+_ANY_SIZE = "This statement may put together values of any size"
 _GATHERING = frozenset(["collect"])
 _EXPECTING = frozenset(
     [*"+-/%^=<>,.:|&!([", "||", "<=", ">=", "<>", "=~", "..", "AND", "OR", "XOR", "NOT", "IN", "AS", "STARTS", "ENDS"]
@@ -34,17 +35,26 @@ def check_values(tokens: Sequence[Token]) -> None:
         if token.kind == "mark":
             _follow(opened, token.text)
         elif keyword(token) in _PARTS and opened[-1:] in ([], ["{"]) and _opens_part(tokens, index):
-            growth, uses, most = growth * most, Counter[str](), 1
+            growth, uses, most = growth * max(most, _most_uses(uses)), Counter[str](), 1
         elif keyword(token) == "IN" and index > 1 and tokens[index - 2].text == "[":
             most = max(most, _LOOP)
         elif token.name in _GATHERING and _text(tokens, index + 1) in ("(", "{"):
             most = max(most, _COLLECT)
         elif ("[" in opened or "{" in opened) and _is_used(tokens, index, in_map=opened[-1] == "{"):
-            name = _whole_name(tokens, index)
-            uses[name] += 1
-            most = max(most, uses[name])
+            uses[_whole_name(tokens, index)] += 1
         if growth * most > MAX_GROWTH:
-            raise refusal("This statement may put together values of any size", token)
+            raise refusal(_ANY_SIZE, token)
+    if growth * max(most, _most_uses(uses)) > MAX_GROWTH:
+        raise refusal(_ANY_SIZE, tokens[-1])
+
+
+def _most_uses(uses: Counter[str]) -> int:
+    """Return how often one value is used at most, where `m`, `m.a` and `m.a.b` may be the same."""
+    most = 1
+    for name in uses:
+        parts = name.split("\0")
+        most = max(most, sum(uses["\0".join(parts[:end])] for end in range(1, len(parts) + 1)))
+    return most
 
 
 def _follow(opened: list[str], mark: str) -> None:
@@ -77,7 +87,7 @@ def _whole_name(tokens: Sequence[Token], index: int) -> str:
     while _text(tokens, index + 1) == "." and index + 2 < len(tokens) and tokens[index + 2].kind in ("word", "quoted"):
         index += 2
         parts.append(tokens[index].unquoted)
-    return ".".join(parts)
+    return "\0".join(parts)
 
 
 def _text(tokens: Sequence[Token], index: int) -> str:
