@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 
+DEFAULT_SECONDS = 30.0
+"""How long a call to a store may take where nobody says."""
+
 _MOST_SECONDS = 86_400.0
 
 
@@ -33,3 +36,8 @@ class Deadline:
     def within(self, seconds: float) -> Deadline:
         """Return a deadline that comes after `seconds`, or with this one if that is sooner."""
         return Deadline(min(seconds, self.left()))
+
+
+def deadline_of(timeout: float | None) -> Deadline:
+    """Return the deadline of a call that was given `timeout` seconds, or none."""
+    return Deadline(DEFAULT_SECONDS if timeout is None else timeout)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from agentkernel_kb.model import Record
 from agentkernel_kb.render import one_line, to_text
-from agentkernel_kb.rows import distinct_names, rows_of
+from agentkernel_kb.rows import row_records, rows_of
 
 LABEL, LABELS, TYPE = "_label", "_labels", "_type"
 NODES, RELATIONSHIPS, REVERSED = "_nodes", "_relationships", "_reversed"
@@ -86,13 +86,11 @@ def _shortened(text: str, most: int) -> str:
 
 def records(columns: Sequence[str], rows: Iterable[Sequence[Any]], source: str) -> list[Record]:
     """Return a record per row of plain values: its text on one line, and the values under `metadata["row"]`."""
-    names = distinct_names(columns)
-    return [_record(dict(zip(names, row, strict=True)), source) for row in rows]
+    return row_records(columns, rows, source, _short_text)
 
 
-def _record(row: dict[str, Any], source: str) -> Record:
-    text = ", ".join(f"{one_line(name)}={_shortened(as_text(value), _MAX_CELL_CHARS)}" for name, value in row.items())
-    return {"text": text, "metadata": {"row": row, "source": source}}
+def _short_text(value: object) -> str:
+    return _shortened(as_text(value), _MAX_CELL_CHARS)
 
 
 def table_rows(found: Sequence[Record]) -> list[Mapping[str, Any]] | None:

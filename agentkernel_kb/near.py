@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+_MOST_COMPARED_CHARS = 128
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -12,3 +14,16 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     names = {other.casefold(): other for other in reversed(list(known))}
     near = get_close_matches(name.casefold(), names, n=1, cutoff=0.6)
     return names[near[0]] if near else None
+
+
+def meant(name: str, known: Mapping[str, str], *, cutoff: float = 0.6) -> list[str]:
+    """Return what at most three known names stand for that `name` may have been meant for, the nearest first.
+
+    Args:
+        name: What was written; letter case does not count.
+        known: Each known name in small letters, and what stands for it in the answer.
+        cutoff: How alike they have to be, from 0 to 1, by `difflib`'s ratio.
+    """
+    from difflib import get_close_matches
+
+    return [known[match] for match in get_close_matches(name.lower()[:_MOST_COMPARED_CHARS], list(known), n=3, cutoff=cutoff)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from agentkernel_kb.errors import AKConfigError
@@ -43,14 +43,23 @@ def distinct_names(columns: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def row_records(columns: Sequence[str], rows: Iterable[Sequence[Any]], source: str) -> list[Record]:
-    """Return a record per row: its text on one line, and its typed values under `metadata["row"]`."""
+def row_records(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], source: str, cell: Callable[[Any], str] = cell_text
+) -> list[Record]:
+    """Return a record per row: its text on one line, and its values under `metadata["row"]`.
+
+    Args:
+        columns: The columns' names, which may repeat.
+        rows: The values, in the order of the columns.
+        source: What stands under `metadata["source"]`.
+        cell: Shows one value on one line.
+    """
     names = distinct_names(columns)
-    return [_record(dict(zip(names, row, strict=True)), source) for row in rows]
+    return [_record(dict(zip(names, row, strict=True)), source, cell) for row in rows]
 
 
-def _record(row: dict[str, Any], source: str) -> Record:
-    text = ", ".join(f"{one_line(name)}={cell_text(value)}" for name, value in row.items())
+def _record(row: dict[str, Any], source: str, cell: Callable[[Any], str]) -> Record:
+    text = ", ".join(f"{one_line(name)}={cell(value)}" for name, value in row.items())
     return {"text": text, "metadata": {"row": row, "source": source}}
 
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from agentkernel_kb.base import KnowledgeBase
 from agentkernel_kb.config.instructions import compose
@@ -20,6 +20,8 @@ from agentkernel_kb.router.access import Access
 
 if TYPE_CHECKING:
     from agentkernel_kb.store.base import DocumentStore
+
+T = TypeVar("T", bound=Callable[..., Any])
 
 _LOG = logging.getLogger("agentkernel_kb.config")
 _READS: frozenset[Operation] = frozenset(("search", "fetch", "browse"))
@@ -58,19 +60,19 @@ class OKFConfiguration:
             agent: Its name.
             existing: Tools that it has already, or their names; those of the same name are warned about.
         """
-        builder = self.builder_for(agent)
-        if builder is None:
-            return []
-        tools = builder.build(writable=self._writes_somewhere(agent))
-        _warn_of_collisions(agent, [tool.__name__ for tool in tools], existing)
-        return tools
+        return self._built(agent, existing, KnowledgeBuilder.build)
 
     def async_tools_for(self, agent: str, existing: Iterable[str | Callable[..., Any]] = ()) -> list[AsyncTool]:
         """Return the same tools as coroutine functions."""
+        return self._built(agent, existing, KnowledgeBuilder.build_async)
+
+    def _built(
+        self, agent: str, existing: Iterable[str | Callable[..., Any]], build: Callable[[KnowledgeBuilder, bool], list[T]]
+    ) -> list[T]:
         builder = self.builder_for(agent)
         if builder is None:
             return []
-        tools = builder.build_async(writable=self._writes_somewhere(agent))
+        tools = build(builder, any(role != "consumer" for role in self.roles_of(agent).values()))
         _warn_of_collisions(agent, [tool.__name__ for tool in tools], existing)
         return tools
 
@@ -86,9 +88,6 @@ class OKFConfiguration:
             return None
         granted = {name: _READS if role == "consumer" else _READS_AND_WRITES for name, role in roles.items()}
         return KnowledgeBuilder([self._databases[name] for name in roles], access=Access(agent, granted))
-
-    def _writes_somewhere(self, agent: str) -> bool:
-        return any(role != "consumer" for role in self.roles_of(agent).values())
 
     def close(self) -> None:
         """Close every bundle that was opened. May be called twice."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
+
+from agentkernel_kb.lexical.text import UNSPACED, fold
 
 MAX_WORD_CHARS = 64
 
@@ -27,18 +28,11 @@ _ENGLISH = (
 )
 FUNCTION_WORDS = frozenset(_ENGLISH.split())
 
-# Scripts that write words without spaces, or glue particles to them: ideographs, kana, hangul, Thai, Lao, Burmese and Khmer.
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-    "\U00020000-\U0003ffff"
-)
 # The vowel signs of Indic scripts belong to their word, though regular expressions do not count them as letters.
-_LETTER = f"(?:[^\\W_{_UNSPACED}]|[\u0900-\u0963\u0966-\u0dff])"
-_TOKEN = re.compile(f"(?P<run>[{_UNSPACED}]+)|(?P<word>{_LETTER}+(?:['’]{_LETTER}+)*(?:[+#]{{1,3}}(?!{_LETTER}))?)")
+_LETTER = f"(?:[^\\W_{UNSPACED}]|[\u0900-\u0963\u0966-\u0dff])"
+_TOKEN = re.compile(f"(?P<run>[{UNSPACED}]+)|(?P<word>{_LETTER}+(?:['’]{_LETTER}+)*(?:[+#]{{1,3}}(?!{_LETTER}))?)")
 # Letters of Thai, Lao, Burmese and Khmer, kana and the parts of hangul syllables: they stand for sounds rather than words.
 _SOUND = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff]")
-# Accents of Latin, Greek and Cyrillic letters; й keeps its breve, which makes it a letter of its own.
-_ACCENT = re.compile("(?<!и)[\u0300-\u036f]")
 
 
 def features(text: str) -> dict[str, float]:
@@ -69,14 +63,6 @@ def finder(query: str) -> Callable[[str], bool]:
         return not wanted.isdisjoint(_words(text)[0].keys())
 
     return finds
-
-
-def fold(text: str) -> str:
-    """Return `text` with compatibility forms, case and accents folded: `Ｃａｆé` becomes `cafe`."""
-    if text.isascii():
-        return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text).casefold()
-    return unicodedata.normalize("NFKC", _ACCENT.sub("", decomposed))
 
 
 def normalise(word: str) -> str:

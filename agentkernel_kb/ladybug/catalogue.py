@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentkernel_kb.deadline import Deadline
+from agentkernel_kb.near import meant
 from agentkernel_kb.render import one_line
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ class Catalogue:
 
     def near(self, name: str) -> list[str]:
         """Return the names of labels and properties that `name` may have been meant for, the nearest first."""
-        known = {known.lower(): known for fact in self.described for known in fact.properties}
-        known |= {known.lower(): known for known in self.names}
-        return [quoted(known[match]) for match in difflib.get_close_matches(name.lower()[:128], list(known), n=3, cutoff=0.6)]
+        known = {known.lower(): quoted(known) for fact in self.described for known in fact.properties}
+        known |= {known.lower(): quoted(known) for known in self.names}
+        return meant(name, known)
 
 
 def quoted(name: str) -> str:

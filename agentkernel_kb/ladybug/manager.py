@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from agentkernel_kb.base import KnowledgeBase
-from agentkernel_kb.deadline import Deadline
+from agentkernel_kb.deadline import Deadline, deadline_of
 from agentkernel_kb.errors import (
     AKConfigError,
     KnowledgeError,
@@ -32,7 +32,6 @@ from agentkernel_kb.render import NOTHING_FOUND, table
 from agentkernel_kb.rows import most_rows
 
 ENGINE = "ladybug"
-DEFAULT_SECONDS = 30.0
 CATALOGUE_SECONDS = 10.0
 CATALOGUE_LIFETIME_SECONDS = 300.0
 _LABELS_IN_DESCRIPTION = 12
@@ -143,7 +142,7 @@ class LadybugManager(KnowledgeBase):
             KnowledgeTimeoutError: No answer in time.
             KnowledgeStateError: The backend is closed.
         """
-        return f"{ENGINE} {self._open_graph().fetch(_VERSION_QUERY, 1, _deadline(timeout)).rows[0][0]}"
+        return f"{ENGINE} {self._open_graph().fetch(_VERSION_QUERY, 1, deadline_of(timeout)).rows[0][0]}"
 
     def close(self) -> None:
         """Stop what runs, close the database and give its file back. May be called twice; other calls then raise."""
@@ -190,7 +189,7 @@ class LadybugManager(KnowledgeBase):
             KnowledgeTimeoutError: Time was out.
             KnowledgeStateError: The backend is closed.
         """
-        return self._query(statement, limit, _deadline(timeout), allow, max_rows)
+        return self._query(statement, limit, deadline_of(timeout), allow, max_rows)
 
     async def aquery(
         self,
@@ -203,7 +202,7 @@ class LadybugManager(KnowledgeBase):
         **kwargs: Any,
     ) -> RecordPage:
         """`query` without blocking the event loop; a statement whose call is cancelled is stopped."""
-        deadline = _deadline(timeout)
+        deadline = deadline_of(timeout)
         try:
             return await self._kb_in_worker(self._query, statement, limit, deadline, allow, max_rows)
         finally:
@@ -270,7 +269,7 @@ class LadybugManager(KnowledgeBase):
         if self._read_only:
             super().write(records)
         graph = self._open_graph()
-        deadline = _deadline(timeout)
+        deadline = deadline_of(timeout)
         listed = list(records)
         failures: dict[int, KnowledgeError] = {}
         for number, record in enumerate(listed, start=1):
@@ -336,10 +335,6 @@ class LadybugManager(KnowledgeBase):
                 catalogue = graph.catalogue(self._described_tables, CATALOGUE_SECONDS)
                 known = self._catalogue = (time.monotonic() + CATALOGUE_LIFETIME_SECONDS, catalogue)
             return known[1]
-
-
-def _deadline(timeout: float | None) -> Deadline:
-    return Deadline(DEFAULT_SECONDS if timeout is None else timeout)
 
 
 def _bounded(statement: str, read: ReadCypher, most: int) -> str:

@@ -18,8 +18,6 @@ T = TypeVar("T")
 Manner = Callable[["AsyncDriver", Scope, Deadline], Awaitable[T]]
 """A piece of work: with the driver, as the scope says, until the deadline."""
 
-DEFAULT_SECONDS = 30.0
-
 
 class Calls:
     """Opens the link to a server and runs pieces of work over it.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from agentkernel_kb.deadline import Deadline
+from agentkernel_kb.near import meant
 from agentkernel_kb.neo4j.arguments import Scope
 from agentkernel_kb.neo4j.sessions import rows_of, transaction_of
 from agentkernel_kb.render import one_line
@@ -84,8 +84,7 @@ class Catalogue:
         """Return the labels and types that `name` may have been meant for, the nearest first; none where it is one itself."""
         if name in self.labels or name in self.types:
             return []
-        known = {known.lower(): known for known in (*self.labels, *self.types)}
-        return [quoted(known[match]) for match in get_close_matches(name.lower()[:128], list(known), n=3, cutoff=0.75)]
+        return meant(name, {known.lower(): quoted(known) for known in (*self.labels, *self.types)}, cutoff=0.75)
 
 
 def quoted(name: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agentkernel_kb.base import KnowledgeBase
-from agentkernel_kb.deadline import Deadline
+from agentkernel_kb.deadline import Deadline, deadline_of
 from agentkernel_kb.errors import (
     AKConfigError,
     KnowledgeConnectionError,
@@ -22,7 +22,7 @@ from agentkernel_kb.guard.cypher import analyse_read_cypher, check_write_cypher
 from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
 from agentkernel_kb.neo4j import search, sessions
 from agentkernel_kb.neo4j.arguments import DatabaseOf, Scoping, check_database_of, check_names, check_number, target_of
-from agentkernel_kb.neo4j.calls import DEFAULT_SECONDS, Calls, Manner
+from agentkernel_kb.neo4j.calls import Calls, Manner
 from agentkernel_kb.neo4j.catalogue import quoted
 from agentkernel_kb.neo4j.catalogues import Catalogues
 from agentkernel_kb.neo4j.search import EmbeddingFunction, SearchIndex
@@ -152,7 +152,7 @@ class Neo4jManager(KnowledgeBase):
             KnowledgeIdentityError: The call acts for nobody, and has to act for somebody.
             KnowledgeStateError: The backend is closed.
         """
-        return self._calls.run(sessions.version, _deadline(timeout))
+        return self._calls.run(sessions.version, deadline_of(timeout))
 
     def close(self) -> None:
         """Cancel what runs and close the connections. May be called twice; other calls then raise `KnowledgeStateError`."""
@@ -196,7 +196,7 @@ class Neo4jManager(KnowledgeBase):
             KnowledgeIdentityError: The call acts for nobody and has to act for somebody, or for whom the server does not take.
             KnowledgeStateError: The backend is closed.
         """
-        deadline = _deadline(timeout)
+        deadline = deadline_of(timeout)
         fetched = self._calls.run(self._reading(statement, limit, allow, max_rows), deadline)
         if not fetched.rows and (fault := self._catalogues.fault_of_empty(statement, deadline)):
             raise fault
@@ -213,7 +213,7 @@ class Neo4jManager(KnowledgeBase):
         **kwargs: Any,
     ) -> RecordPage:
         """`query` without blocking the event loop, and without a thread of its own; cancelling it stops the statement."""
-        deadline = _deadline(timeout)
+        deadline = deadline_of(timeout)
         fetched = await self._calls.arun(self._reading(statement, limit, allow, max_rows), deadline)
         if not fetched.rows and (fault := await self._kb_in_worker(self._catalogues.fault_of_empty, statement, deadline)):
             raise fault
@@ -280,7 +280,7 @@ class Neo4jManager(KnowledgeBase):
         asked = index.question(query)
         return self._calls.run(
             lambda driver, scope, deadline: search.search(driver, scope, index, asked, limit, deadline, self.backend_name),
-            _deadline(timeout),
+            deadline_of(timeout),
             {"query": query},
         )
 
@@ -309,7 +309,7 @@ class Neo4jManager(KnowledgeBase):
         """
         self._calls.link()
         self._calls.scope()  # What may not be asked for anybody is refused as a whole.
-        deadline = _deadline(timeout)
+        deadline = deadline_of(timeout)
         listed = list(records)
         failures: dict[int, KnowledgeError] = {}
         for number, record in enumerate(listed, start=1):
@@ -356,10 +356,6 @@ class Neo4jManager(KnowledgeBase):
 
     def _derived_schema(self) -> Mapping[str, Any]:
         return {"dialect": "Cypher of Neo4j", **self._catalogues.current().schema(), "notes": _NOTES}
-
-
-def _deadline(timeout: float | None) -> Deadline:
-    return Deadline(DEFAULT_SECONDS if timeout is None else timeout)
 
 
 def _from_here(error: KnowledgeConnectionError | KnowledgeTimeoutError, number: int, total: int) -> KnowledgeError:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.guard.lexer import folded
+from agentkernel_kb.near import meant
 from agentkernel_kb.render import one_line
-from agentkernel_kb.sql.deadline import Deadline
 
 COUNTED_ROWS = 10_000
 COUNTING_SECONDS = 2.0
@@ -142,10 +142,9 @@ class Catalogue:
 
     def near(self, name: str) -> list[str]:
         """Return the names of tables and columns that `name` may have been meant for, the nearest first."""
-        wanted = name.rpartition(".")[2].strip('"`[] ').lower()[:128]
         known = {column.lower(): label for fact in self.described for column, label in fact.columns.items()}
         known |= {table.name.rpartition(".")[2].lower(): table.label for table in self.names}
-        return [known[match] for match in difflib.get_close_matches(wanted, list(known), n=3, cutoff=0.6)]
+        return meant(name.rpartition(".")[2].strip('"`[] '), known)
 
 
 def quoted(name: str, reserved: Collection[str] = ()) -> str:

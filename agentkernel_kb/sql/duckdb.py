@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.errors import (
     AKConfigError,
     KnowledgeBackendError,
@@ -21,7 +22,6 @@ from agentkernel_kb.errors import (
     KnowledgeTimeoutError,
 )
 from agentkernel_kb.render import one_line
-from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.duckdb_catalogue import DEFAULT_SCHEMA, DuckDBTables
 from agentkernel_kb.sql.duckdb_connections import DuckDBConnections, interrupted_at
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentkernel_kb.sql.deadline import Deadline
+from agentkernel_kb.deadline import Deadline
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

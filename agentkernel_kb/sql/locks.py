@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.errors import AKConfigError, KnowledgeError
 from agentkernel_kb.sql.acting import ActingRules
 from agentkernel_kb.sql.catalogue import TableSource
-from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.duckdb import DuckDBLock
 from agentkernel_kb.sql.postgres import PostgresLock
 from agentkernel_kb.sql.sqlite import SQLiteLock

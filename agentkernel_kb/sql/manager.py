@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.deadline import Deadline, deadline_of
 from agentkernel_kb.errors import (
     AKConfigError,
     KnowledgeDependencyError,
@@ -24,7 +25,6 @@ from agentkernel_kb.render import NOTHING_FOUND, table
 from agentkernel_kb.rows import most_rows, row_records, rows_of
 from agentkernel_kb.sql.acting import ActingRules, RoleOf
 from agentkernel_kb.sql.catalogue import Catalogue
-from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.duckdb_isolated import IsolatedReader, reader_for
 from agentkernel_kb.sql.locks import SERVERS, VERSION_QUERIES, EngineLock, lock_for
 from agentkernel_kb.sql.reader import Reader
@@ -32,7 +32,6 @@ from agentkernel_kb.sql.reader import Reader
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
-DEFAULT_SECONDS = 30.0
 CONNECT_SECONDS = 15.0
 CATALOGUE_SECONDS = 10.0
 CATALOGUE_LIFETIME_SECONDS = 300.0
@@ -178,7 +177,7 @@ class SQLManager(KnowledgeBase):
             KnowledgeTimeoutError: No answer in time.
             KnowledgeStateError: The backend is closed.
         """
-        fetched = self._open_reader().fetch(VERSION_QUERIES[self._lock.dialect], 1, _deadline(timeout))
+        fetched = self._open_reader().fetch(VERSION_QUERIES[self._lock.dialect], 1, deadline_of(timeout))
         return f"{self._lock.dialect} {fetched.rows[0][0]}"
 
     def close(self) -> None:
@@ -228,7 +227,7 @@ class SQLManager(KnowledgeBase):
             KnowledgeIdentityError: The call acts for nobody and has to, or for somebody that the database does not take.
             KnowledgeStateError: The backend is closed.
         """
-        return self._query(statement, limit, _deadline(timeout), allow, max_rows)
+        return self._query(statement, limit, deadline_of(timeout), allow, max_rows)
 
     async def aquery(
         self,
@@ -241,7 +240,7 @@ class SQLManager(KnowledgeBase):
         **kwargs: Any,
     ) -> RecordPage:
         """`query` without blocking the event loop; a statement whose call is cancelled is stopped."""
-        deadline = _deadline(timeout)
+        deadline = deadline_of(timeout)
         try:
             return await self._kb_in_worker(self._query, statement, limit, deadline, allow, max_rows)
         finally:
@@ -341,7 +340,3 @@ class SQLManager(KnowledgeBase):
 def _extra_for(url: object) -> str:
     """Return the extra that brings all that a database needs, as far as its URL tells without SQLAlchemy."""
     return next((extra for extra in ("duckdb", "postgres") if str(url).startswith(extra)), "sql")
-
-
-def _deadline(timeout: float | None) -> Deadline:
-    return Deadline(DEFAULT_SECONDS if timeout is None else timeout)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.errors import (
     AKConfigError,
     KnowledgeDependencyError,
@@ -14,7 +15,6 @@ from agentkernel_kb.errors import (
 )
 from agentkernel_kb.render import one_line
 from agentkernel_kb.sql.acting import ActingRules
-from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.postgres_catalogue import PostgresTables
 from agentkernel_kb.sql.postgres_connections import PostgresConnections, PostgresSession
 from agentkernel_kb.sql.postgres_failures import meaning, unknown_name

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.errors import KnowledgeTimeoutError
-from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.postgres_types import teach
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.errors import (
     KnowledgeBackendError,
     KnowledgeConnectionError,
@@ -19,7 +20,6 @@ from agentkernel_kb.errors import (
     Unavailability,
 )
 from agentkernel_kb.render import one_line
-from agentkernel_kb.sql.deadline import Deadline
 
 if TYPE_CHECKING:
     import psycopg

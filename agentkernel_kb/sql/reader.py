@@ -9,9 +9,9 @@ from concurrent.futures import wait
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, TypeVar, cast
 
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.errors import KnowledgeError, KnowledgeTimeoutError
 from agentkernel_kb.sql.catalogue import Catalogue, read_catalogue
-from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.locks import Connections, EngineLock
 from agentkernel_kb.workers import WorkerPool
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, unquote, urlencode
 
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.errors import (
     AKConfigError,
     KnowledgeBackendError,
@@ -28,7 +29,6 @@ from agentkernel_kb.guard.sqlite import (
     PRAGMAS_OF_TABLES,
     SQLITE_FUNCTIONS,
 )
-from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.reflection import ReflectedTables
 from agentkernel_kb.sql.sqlite_functions import LinearFunctions
 from agentkernel_kb.sql.sqlite_memory import MAX_WORKING_BYTES, Meter, memory_meter

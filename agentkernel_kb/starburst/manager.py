@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentkernel_kb.base import KnowledgeBase
-from agentkernel_kb.deadline import Deadline
+from agentkernel_kb.deadline import DEFAULT_SECONDS, Deadline, deadline_of
 from agentkernel_kb.errors import (
     AKConfigError,
     KnowledgeCapabilityError,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from agentkernel_kb.starburst.attempt import Fetched
     from agentkernel_kb.starburst.server import Server
 
-DEFAULT_SECONDS = 30.0
 DESCRIBE_SECONDS = 10.0
 _MOST_CORES = 1_000_000
 _TABLE_PARTS = 3
@@ -209,7 +208,7 @@ class StarburstManager(KnowledgeBase):
             KnowledgeTimeoutError: No answer in time.
             KnowledgeStateError: The backend is closed.
         """
-        deadline = _deadline(timeout)
+        deadline = deadline_of(timeout)
         version = self._ask("SELECT version()", 1, deadline, self._asker(must=False))[0][0]
         if self.catalog:
             # Neither lists anything; the server only looks whether the place is there.
@@ -260,7 +259,7 @@ class StarburstManager(KnowledgeBase):
             KnowledgeConnectionError: The server cannot be used.
             KnowledgeStateError: The backend is closed.
         """
-        who, deadline = self._asker(), _deadline(timeout)
+        who, deadline = self._asker(), deadline_of(timeout)
         server = self._open_server()
         sent, most = prepared(statement, limit, allow, max_rows)
         try:
@@ -280,7 +279,7 @@ class StarburstManager(KnowledgeBase):
         **kwargs: Any,
     ) -> RecordPage:
         """`query` without blocking the event loop; a call that is cancelled stops its query on the server."""
-        who, deadline = self._asker(), _deadline(timeout)
+        who, deadline = self._asker(), deadline_of(timeout)
         server = self._open_server()
         sent, most = await self._kb_in_worker(prepared, statement, limit, allow, max_rows)
         try:
@@ -325,7 +324,7 @@ class StarburstManager(KnowledgeBase):
         """
         if not self.capabilities.browse:
             raise KnowledgeCapabilityError(self.backend_name, "browse")
-        ask = partial(self._ask, deadline=_deadline(timeout), who=self._asker())
+        ask = partial(self._ask, deadline=deadline_of(timeout), who=self._asker())
         return entries_at(path, max(1, limit), ask, self.backend_name)
 
     def format_results(self, rows: Iterable[Record]) -> str:
@@ -386,10 +385,6 @@ class StarburstManager(KnowledgeBase):
         ask = partial(self._ask, deadline=deadline.within(HINT_SECONDS), who=who)
         hint = hint_for(failure, statement, catalog=self.catalog, schema=self.db_schema, ask=ask)
         return KnowledgeQueryError(f"{str(error).rstrip('.')}. {hint}") if hint else error
-
-
-def _deadline(timeout: float | None) -> Deadline:
-    return Deadline(DEFAULT_SECONDS if timeout is None else timeout)
 
 
 def _check_extra() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from agentkernel_kb.neo4j import Neo4jManager
 
-servers: Any = importlib.import_module("servers")  # Of `tests/`, which the conftest of this folder can reach.
+servers: Any = importlib.import_module("servers")  # Of `tests/`, which the root conftest can reach.
 DEMO = Path(__file__).with_name("demo.py")
 
 pytestmark = pytest.mark.server("neo4j")

@@ -1,12 +1,8 @@
 """Gives the test of this example the real Trino server that those in `tests/` use."""
 
 import importlib
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[2] / "tests"))
 
 
 @pytest.fixture(scope="session")

@@ -27,8 +27,8 @@ from agentkernel_kb import (
     KnowledgeQueryError,
     KnowledgeTimeoutError,
 )
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.sql import SQLManager
-from agentkernel_kb.sql.deadline import Deadline
 from agentkernel_kb.sql.locks import lock_for
 from agentkernel_kb.sql.reader import CONNECTIONS, Reader
 from agentkernel_kb.sql.sqlite_memory import memory_meter
@@ -224,7 +224,7 @@ WIDE_RAW = f"SELECT {', '.join(f'y AS c{i}' for i in range(100))} FROM (SELECT C
 IN_A_PROCESS = """
 import os, resource, sys
 from sqlalchemy.engine import make_url
-from agentkernel_kb.sql.deadline import Deadline
+from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.sql.locks import lock_for
 from agentkernel_kb.sql.reader import CONNECTIONS, Reader
 from agentkernel_kb.sql.sqlite_memory import memory_meter
