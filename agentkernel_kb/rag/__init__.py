@@ -1,0 +1,99 @@
+"""Managed knowledge: sources to sections to chunks to vectors, owned by this library.
+
+Names resolve lazily: importing the package loads no optional library.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agentkernel_kb.embed import HashEmbedder
+    from agentkernel_kb.rag.chunk import Chunk, VectorRecord, VectorSearchResult
+    from agentkernel_kb.rag.content import DataBlock, TextBlock
+    from agentkernel_kb.rag.protocols import (
+        AtomicVectorStore,
+        Embedder,
+        Loader,
+        Reranker,
+        Retriever,
+        SearchMode,
+        Splitter,
+        VectorStore,
+    )
+    from agentkernel_kb.rag.values import (
+        Citation,
+        Document,
+        DocumentSummary,
+        Failure,
+        IndexReport,
+        RAGAnswer,
+        SearchHit,
+        Section,
+    )
+
+_HOMES = {
+    "embed": ("HashEmbedder",),
+    "rag.chunk": ("Chunk", "VectorRecord", "VectorSearchResult"),
+    "rag.content": ("DataBlock", "TextBlock"),
+    "rag.protocols": (
+        "AtomicVectorStore",
+        "Embedder",
+        "Loader",
+        "Reranker",
+        "Retriever",
+        "SearchMode",
+        "Splitter",
+        "VectorStore",
+    ),
+    "rag.values": (
+        "Citation",
+        "Document",
+        "DocumentSummary",
+        "Failure",
+        "IndexReport",
+        "RAGAnswer",
+        "SearchHit",
+        "Section",
+    ),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AtomicVectorStore",
+    "Chunk",
+    "Citation",
+    "DataBlock",
+    "Document",
+    "DocumentSummary",
+    "Embedder",
+    "Failure",
+    "HashEmbedder",
+    "IndexReport",
+    "Loader",
+    "RAGAnswer",
+    "Reranker",
+    "Retriever",
+    "SearchHit",
+    "SearchMode",
+    "Section",
+    "Splitter",
+    "TextBlock",
+    "VectorRecord",
+    "VectorSearchResult",
+    "VectorStore",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"agentkernel_kb.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
