@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agentkernel_kb.embed import HashEmbedder
     from agentkernel_kb.rag.chunk import Chunk, VectorRecord, VectorSearchResult
+    from agentkernel_kb.rag.chunkers import ApproxTokenChunker, ChunkerBase, HeadingChunker, RecursiveCharacterSplitter
     from agentkernel_kb.rag.content import DataBlock, TextBlock
     from agentkernel_kb.rag.protocols import (
         AtomicVectorStore,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "embed": ("HashEmbedder",),
     "rag.chunk": ("Chunk", "VectorRecord", "VectorSearchResult"),
+    "rag.chunkers": ("ApproxTokenChunker", "ChunkerBase", "HeadingChunker", "RecursiveCharacterSplitter"),
     "rag.content": ("DataBlock", "TextBlock"),
     "rag.protocols": (
         "AtomicVectorStore",
@@ -61,8 +63,10 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "ApproxTokenChunker",
     "AtomicVectorStore",
     "Chunk",
+    "ChunkerBase",
     "Citation",
     "DataBlock",
     "Document",
@@ -70,9 +74,11 @@ __all__ = [
     "Embedder",
     "Failure",
     "HashEmbedder",
+    "HeadingChunker",
     "IndexReport",
     "Loader",
     "RAGAnswer",
+    "RecursiveCharacterSplitter",
     "Reranker",
     "Retriever",
     "SearchHit",

@@ -1,0 +1,36 @@
+"""RecursiveCharacterSplitter: chunks of so many characters, cut at paragraphs, lines, sentences and words if possible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentkernel_kb.rag.chunkers.base import TextChunker
+from agentkernel_kb.rag.chunkers.windows import Window, check_sizes, windows
+
+
+class RecursiveCharacterSplitter(TextChunker):
+    """Cuts texts into chunks of at most `chunk_size` characters.
+
+    Args:
+        chunk_size: Most characters of a chunk, 1 or more.
+        chunk_overlap: Most characters that a chunk repeats of the one before, below `chunk_size`.
+
+    Raises:
+        AKConfigError: A size is out of range.
+    """
+
+    def __init__(self, chunk_size: int = 1000, chunk_overlap: int = 150) -> None:
+        check_sizes("RecursiveCharacterSplitter", "chunk_size", chunk_size, "chunk_overlap", chunk_overlap)
+        self.chunk_size, self.chunk_overlap = chunk_size, chunk_overlap
+
+    @property
+    def fingerprint(self) -> str:
+        """What chunks of equal texts are equal under."""
+        return f"recursive-{self.chunk_size}-{self.chunk_overlap}-v1"
+
+    def windows(self, text: str) -> Iterator[Window]:
+        """Yield where each chunk of a text begins and ends, in order."""
+        return windows(text, lambda _, start: start + self.chunk_size, lambda _, end: end - self.chunk_overlap)
+
+    def __repr__(self) -> str:
+        return f"RecursiveCharacterSplitter(chunk_size={self.chunk_size}, chunk_overlap={self.chunk_overlap})"
