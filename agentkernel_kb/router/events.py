@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,6 +40,7 @@ backend, and a router that is closed.
 """
 
 _LOG = logging.getLogger("agentkernel_kb.router")
+_HEARD: ContextVar[list[ToolEvent] | None] = ContextVar("agentkernel_kb_heard", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +69,22 @@ class ToolEvent:
     attempts: int = 0
 
 
+@contextmanager
+def heard() -> Generator[list[ToolEvent]]:
+    """Hear of the calls that end inside the block, in this task or thread, to tell whoever asked how they ended."""
+    events: list[ToolEvent] = []
+    token = _HEARD.set(events)
+    try:
+        yield events
+    finally:
+        _HEARD.reset(token)
+
+
 def emit(event: ToolEvent, listener: Callable[[ToolEvent], object] | None) -> None:
     """Log an event and hand it to the listener, whose failure is logged and goes no further."""
     _LOG.debug("%s", event)
+    if (events := _HEARD.get()) is not None:
+        events.append(event)
     if listener is None:
         return
     try:

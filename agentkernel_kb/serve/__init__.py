@@ -1,0 +1,1 @@
+"""What serves an agent's tools to others over a protocol: MCP."""
