@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import weakref
 from abc import ABC, abstractmethod
@@ -9,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar, get_args
 
 from agentkernel_kb.errors import AKConfigError, KnowledgeCapabilityError
-from agentkernel_kb.model import KnowledgeCapabilities, Operation, Record
+from agentkernel_kb.model import KnowledgeCapabilities, Operation, Record, Scalar
 from agentkernel_kb.render import NOTHING_FOUND, record_line
 from agentkernel_kb.workers import WorkerPool
 
@@ -26,8 +27,9 @@ class KnowledgeBase(ABC):
     `read_kb` tool calls `query()` on a backend that declares a query language and `search()` on every other one.
 
     An operation may name the keyword arguments `timeout` (seconds left for this call), `allow` and `max_rows` (both for
-    `query`) in its signature; the router passes those that are named and no others. An operation that names `timeout` promises
-    to give up by itself in time; any other runs in a worker thread of this backend, which the caller stops waiting for.
+    `query`) and `filters` (the row scope of the agent) in its signature; the router passes those that are named and no others.
+    An operation that names `timeout` promises to give up by itself in time; any other runs in a worker thread of this backend,
+    which the caller stops waiting for.
 
     Every operation has an async twin whose default runs the plain one in that pool. A backend with an async driver overrides
     the twin.
@@ -233,8 +235,12 @@ class KnowledgeBase(ABC):
         self._kb_schema_added = True
         return self
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self, *, filters: Mapping[str, Scalar] | None = None) -> dict[str, Any]:
         """Return the schema shown to agents: name, derived part, added part, and last the declaration, which nothing overrides.
+
+        Args:
+            filters: The row scope of the agent that asks. The derived part is left out then, unless `_derived_schema` names
+                `filters` and so keeps to it.
 
         Raises:
             ValueError: There is nothing to tell: no `add_schema()` call, and the backend does not derive its own.
@@ -244,12 +250,18 @@ class KnowledgeBase(ABC):
                 f"Backend '{self._kb_subject()}' has no schema: call add_schema({{...}}), "
                 "or declare derives_schema=True and override _derived_schema()."
             )
-        schema = {"backend": self.backend_name, **dict(self._derived_schema()), **self._dynamic_schema}
+        schema = {"backend": self.backend_name, **self._derived_for(filters), **self._dynamic_schema}
         if self.capabilities.query:
             schema["guarded"] = overrides(self, "check_read")
         schema.pop("capabilities", None)  # So that it stands last even where a key of that name was added.
         schema["capabilities"] = self.capabilities.model_dump()
         return schema
+
+    def _derived_for(self, filters: Mapping[str, Scalar] | None) -> Mapping[str, Any]:
+        derive: Callable[..., Mapping[str, Any]] = self._derived_schema
+        if not filters:
+            return dict(derive())
+        return dict(derive(filters=dict(filters))) if "filters" in keywords_of(derive) else {}
 
     @staticmethod
     def validate_capabilities(capabilities: KnowledgeCapabilities, subject: str) -> None:
@@ -302,6 +314,16 @@ def overrides(backend: KnowledgeBase, member: str) -> bool:
     """Tell whether a backend has its own `member` in place of the contract's default."""
     own = getattr(getattr(backend, member), "__func__", None)
     return own is not getattr(KnowledgeBase, member)
+
+
+def keywords_of(method: Callable[..., Any]) -> frozenset[str]:
+    """Return the names of the keyword arguments that a method names in its signature; `**kwargs` names none."""
+    try:
+        parameters = inspect.signature(method).parameters.values()
+    except (TypeError, ValueError):  # A callable of an extension module without a signature.
+        return frozenset()
+    named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return frozenset(parameter.name for parameter in parameters if parameter.kind in named)
 
 
 def worker_pool(backend: KnowledgeBase) -> WorkerPool:

@@ -45,13 +45,14 @@ class KnowledgeBuilder:
         semantic_map: Placeholders such as `<CLIENTS>` and what they stand for in this environment.
         limits: Bounds of every call: rows, characters, seconds.
         resilience: What to do about a backend that cannot be reached.
-        access: What the agent may do, where that is less than everything that the backends declare.
+        access: What the agent may do, where that is less than everything that the backends declare. Backends on which it may
+            do nothing are not there for it.
         on_event: Called with a `ToolEvent` after each call, in the thread or on the event loop of that call: keep it quick.
             What it raises is logged and goes no further.
 
     Raises:
-        AKConfigError: A backend is no `KnowledgeBase`, two share a name, the map is faulty, or another argument is of the wrong
-            type.
+        AKConfigError: A backend is no `KnowledgeBase`, two share a name, the map is faulty, a row scope is set for a backend
+            that does not declare `filters`, or another argument is of the wrong type.
     """
 
     def __init__(
@@ -64,7 +65,8 @@ class KnowledgeBuilder:
         access: Access | None = None,
         on_event: Callable[[ToolEvent], object] | None = None,
     ) -> None:
-        self._registered = _registered(backends, access)
+        self._given = _checked_backends(backends)
+        self._registered = _registered(self._given, access)
         self._map = semantic_map if isinstance(semantic_map, SemanticMap) else SemanticMap(semantic_map)
         self._limits = _checked_limits(limits)
         if on_event is not None and (not callable(on_event) or is_coroutine_function(on_event)):
@@ -75,7 +77,7 @@ class KnowledgeBuilder:
 
     @property
     def backends(self) -> list[KnowledgeBase]:
-        """The knowledge bases, in the order in which they were given."""
+        """The knowledge bases that the agent may use, in the order in which they were given."""
         return [each.backend for each in self._registered.values()]
 
     def build(self, writable: bool = True) -> list[Tool]:
@@ -143,24 +145,24 @@ class KnowledgeBuilder:
         if not self._caller.closed:
             self._caller.closed = True
             self._shield.forget()
-            for each in self._registered.values():
+            for name, backend in self._given.items():
                 try:
-                    each.backend.close()
+                    backend.close()
                 except Exception as error:  # noqa: BLE001 - one backend's fault must not keep the others open
-                    _log_close(each.name, error)
-                worker_pool(each.backend).release()
+                    _log_close(name, error)
+                worker_pool(backend).release()
 
     async def aclose(self) -> None:
         """Close every backend without blocking the event loop."""
         if not self._caller.closed:
             self._caller.closed = True
             self._shield.forget()
-            for each in self._registered.values():
+            for name, backend in self._given.items():
                 try:
-                    await each.backend.aclose()
+                    await backend.aclose()
                 except Exception as error:  # noqa: BLE001 - one backend's fault must not keep the others open
-                    _log_close(each.name, error)
-                worker_pool(each.backend).release()
+                    _log_close(name, error)
+                worker_pool(backend).release()
 
     def __enter__(self) -> Self:
         return self
@@ -198,21 +200,31 @@ def _log_close(name: str, error: Exception) -> None:
     _LOG.warning("closing '%s' failed: %s", name, type(error).__name__)
 
 
-def _registered(backends: Iterable[KnowledgeBase], access: Access | None) -> dict[str, Registered]:
+def _registered(backends: Mapping[str, KnowledgeBase], access: Access | None) -> dict[str, Registered]:
+    """Return what the agent may use. What it may not use at all is left out, so that it and an unknown name are one case."""
+    supplied: object = access
+    if supplied is not None and not isinstance(supplied, Access):
+        raise AKConfigError(f"access must be Access(agent, operations, …), not {type(supplied).__name__}.")
+    if access is not None:
+        access.check_filters({name: backend.capabilities for name, backend in backends.items()})
+    return {name: register(backend, name, access) for name, backend in backends.items() if access is None or access.knows(name)}
+
+
+def _checked_backends(backends: Iterable[KnowledgeBase]) -> dict[str, KnowledgeBase]:
     supplied: object = backends
     if isinstance(supplied, KnowledgeBase) or not isinstance(supplied, Iterable):
         raise AKConfigError(f"KnowledgeBuilder takes a list of knowledge bases, not {type(supplied).__name__}.")
-    registered: dict[str, Registered] = {}
+    checked: dict[str, KnowledgeBase] = {}
     for backend in cast("Iterable[object]", supplied):
         if not isinstance(backend, KnowledgeBase):
             raise AKConfigError(f"KnowledgeBuilder takes KnowledgeBase objects, not {type(backend).__name__}.")
         if not isinstance(getattr(backend, "capabilities", None), KnowledgeCapabilities):
             raise AKConfigError(f"{type(backend).__name__} has no capabilities: call super().__init__(capabilities=…) in it.")
         name = _checked_name(backend)
-        if name in registered:
+        if name in checked:
             raise AKConfigError(f"Two knowledge bases are called '{name}'. Give one of them another name.")
-        registered[name] = register(backend, name, access)
-    return registered
+        checked[name] = backend
+    return checked
 
 
 def _checked_limits(limits: Limits | None) -> Limits:

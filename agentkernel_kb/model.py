@@ -17,6 +17,9 @@ Record = Mapping[str, Any]
 Operation = Literal["search", "query", "fetch", "browse", "write"]
 """What a backend can be asked to do."""
 
+Scalar = str | int | float | bool
+"""A value that a filter compares a metadata key to."""
+
 
 class KnowledgeMetadata(TypedDict, total=False):
     """The conventional keys of a record's metadata. A `Record` may have others."""
@@ -52,6 +55,8 @@ class KnowledgeCapabilities:
         browse: `browse()` is implemented.
         writable: `write()` is implemented.
         derives_schema: `schema()` describes itself without `add_schema()`.
+        filters: Operations that name `filters` in their signature keep to the records whose metadata has those values. A row
+            scope can then be set for an agent; it is refused every operation that does not name `filters`.
 
     Raises:
         AKConfigError: A field has a value of the wrong type. Whether the fields agree is checked by
@@ -67,12 +72,13 @@ class KnowledgeCapabilities:
     browse: bool = False
     writable: bool = False
     derives_schema: bool = False
+    filters: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.kinds, list | tuple) or not all(isinstance(kind, str) for kind in self.kinds):
             raise AKConfigError(f"KnowledgeCapabilities.kinds must be a list of strings, not {self.kinds!r}.")
         object.__setattr__(self, "kinds", list(self.kinds))
-        for name in ("search", "query", "fetch", "browse", "writable", "derives_schema"):
+        for name in ("search", "query", "fetch", "browse", "writable", "derives_schema", "filters"):
             if not isinstance(getattr(self, name), bool):
                 raise AKConfigError(f"KnowledgeCapabilities.{name} must be True or False, not {getattr(self, name)!r}.")
         if self.search_mode not in (None, "semantic", "lexical"):
@@ -83,8 +89,8 @@ class KnowledgeCapabilities:
             raise AKConfigError(f"KnowledgeCapabilities.query_language must be a string or None, not {self.query_language!r}.")
 
     def model_dump(self) -> dict[str, Any]:
-        """Return the declaration as a new mapping of plain values."""
-        dump = {f.name: getattr(self, f.name) for f in fields(self)}
+        """Return the declaration as a new mapping of plain values; `filters` stands in it only where it is declared."""
+        dump = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "filters" or self.filters}
         dump["kinds"] = list(self.kinds)
         return dump
 

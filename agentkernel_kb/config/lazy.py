@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from agentkernel_kb.base import KnowledgeBase
-from agentkernel_kb.errors import KnowledgeStateError
-from agentkernel_kb.model import KnowledgeCapabilities, Record
+from agentkernel_kb.base import KnowledgeBase, keywords_of, overrides
+from agentkernel_kb.errors import AKConfigError, KnowledgeStateError
+from agentkernel_kb.model import KnowledgeCapabilities, Record, Scalar
+
+Filters = Mapping[str, Scalar]
 
 
 class LazyKnowledgeBase(KnowledgeBase):
@@ -18,7 +20,8 @@ class LazyKnowledgeBase(KnowledgeBase):
 
     Args:
         name: Name of the backend.
-        capabilities: What it will be able to do, as far as that is known before it is opened.
+        capabilities: What it will be able to do, as far as that is known before it is opened. Where they declare `filters`, a
+            call with a row scope fails if the opened backend does not keep to it.
         open_backend: Opens it; called once, in the thread of the first call that needs it.
     """
 
@@ -52,29 +55,39 @@ class LazyKnowledgeBase(KnowledgeBase):
                 self.capabilities = self._backend.capabilities
             return self._backend
 
-    def search(self, query: str, limit: int = 3, **kwargs: Any) -> list[Record]:
+    def search(self, query: str, limit: int = 3, *, filters: Filters | None = None, **kwargs: Any) -> list[Record]:
         """Search the opened backend."""
-        return self._opened().search(query, limit, **kwargs)
+        return self._opened().search(query, limit, **kwargs, **self._scope("search", filters))
 
-    def query(self, statement: str, limit: int = 3, **kwargs: Any) -> list[Record]:
+    def query(self, statement: str, limit: int = 3, *, filters: Filters | None = None, **kwargs: Any) -> list[Record]:
         """Query the opened backend."""
-        return self._opened().query(statement, limit, **kwargs)
+        return self._opened().query(statement, limit, **kwargs, **self._scope("query", filters))
 
-    def fetch(self, ids: Sequence[str], **kwargs: Any) -> list[Record]:
+    def fetch(self, ids: Sequence[str], *, filters: Filters | None = None, **kwargs: Any) -> list[Record]:
         """Fetch from the opened backend."""
-        return self._opened().fetch(ids, **kwargs)
+        return self._opened().fetch(ids, **kwargs, **self._scope("fetch", filters))
 
-    def browse(self, path: str = "", limit: int = 50, **kwargs: Any) -> list[Record]:
+    def browse(self, path: str = "", limit: int = 50, *, filters: Filters | None = None, **kwargs: Any) -> list[Record]:
         """Browse the opened backend."""
-        return self._opened().browse(path, limit, **kwargs)
+        return self._opened().browse(path, limit, **kwargs, **self._scope("browse", filters))
 
-    def write(self, records: Iterable[Record], **kwargs: Any) -> None:
+    def write(self, records: Iterable[Record], *, filters: Filters | None = None, **kwargs: Any) -> None:
         """Write to the opened backend."""
-        self._opened().write(records, **kwargs)
+        self._opened().write(records, **kwargs, **self._scope("write", filters))
 
-    def add(self, records: Iterable[Record], **kwargs: Any) -> list[str]:
+    def add(self, records: Iterable[Record], *, filters: Filters | None = None, **kwargs: Any) -> list[str]:
         """Write to the opened backend and return the ids."""
-        return self._opened().add(records, **kwargs)
+        member = "add" if overrides(self._opened(), "add") else "write"
+        return self._opened().add(records, **kwargs, **self._scope(member, filters))
+
+    def _scope(self, member: str, filters: Filters | None) -> dict[str, Filters]:
+        """Return a row scope as a keyword argument, once it is certain that the opened backend keeps to it."""
+        if not filters:
+            return {}
+        backend = self._opened()
+        if not backend.capabilities.filters or "filters" not in keywords_of(getattr(backend, member)):
+            raise AKConfigError(f"'{self.backend_name}' keeps to no row scope in {member}(), and an agent has one there.")
+        return {"filters": filters}
 
     def check_read(self, statement: str, *, allow: Collection[str] = ()) -> None:
         """Let the opened backend prove that a statement reads."""
@@ -96,9 +109,9 @@ class LazyKnowledgeBase(KnowledgeBase):
         """Return what the opened backend found wrong with its content."""
         return self._opened().get_diagnostics()
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self, *, filters: Filters | None = None) -> dict[str, Any]:
         """Return the opened backend's schema."""
-        return self._opened().schema()
+        return self._opened().schema(**self._scope("schema", filters))
 
     def close(self) -> None:
         """Close the backend if it was opened. May be called twice; it is not opened again."""

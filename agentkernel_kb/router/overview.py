@@ -9,10 +9,9 @@ from concurrent.futures import Future, wait
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
-from agentkernel_kb.base import KnowledgeBase, worker_pool
+from agentkernel_kb.base import KnowledgeBase, keywords_of, worker_pool
 from agentkernel_kb.errors import KnowledgeError, KnowledgeIdentityError, KnowledgeTimeoutError
 from agentkernel_kb.identity import current_identity, required_identity
-from agentkernel_kb.model import KnowledgeCapabilities
 from agentkernel_kb.render import encode, one_line, to_text
 from agentkernel_kb.router.answer import Answer
 from agentkernel_kb.router.breaker import Ticket
@@ -87,7 +86,7 @@ class Overview:
 
     def _ask(self, tool: str) -> _Round:
         if tool != "get_schemas":
-            return _Round({each.name: ask(each.backend, _description_of) for each in self._registered}, {})
+            return _Round({each.name: ask(each.backend, partial(_description_of, each)) for each in self._registered}, {})
         asking = _Round({}, {})
         for each in self._registered:
             asking.asked[each.name] = self._ask_for_schema(each, asking.tickets)
@@ -102,7 +101,7 @@ class Overview:
                 tickets[each.name] = self._caller.shield.enter(each.name)
             except (KnowledgeIdentityError, Refusal) as error:
                 return failed(error)
-        return ask(each.backend, partial(_schema, each.capabilities))
+        return ask(each.backend, partial(_schema, each))
 
     def _answer(self, tool: str, asking: _Round) -> Answer:
         for each in self._registered:
@@ -146,15 +145,25 @@ def _error_of(future: Future[Any]) -> BaseException | None:
     return future.exception()
 
 
-def _schema(capabilities: KnowledgeCapabilities, backend: KnowledgeBase) -> object:
-    schema = backend.schema()
-    schema["capabilities"] = capabilities.model_dump()  # As far as the agent may use them.
+def _schema(each: Registered, backend: KnowledgeBase) -> object:
+    schema = _schema_for(each, backend)
+    schema["capabilities"] = each.capabilities.model_dump()  # As far as the agent may use them.
     return encode(schema)
 
 
-def _description_of(backend: KnowledgeBase) -> tuple[str, list[str]]:
-    unknown_caller = backend.requires_identity and current_identity() is None
-    found = () if unknown_caller else backend.get_diagnostics()  # A description is the deployment's; faults are the content's.
+def _schema_for(each: Registered, backend: KnowledgeBase) -> dict[str, Any]:
+    """Return a schema that tells an agent with a row scope nothing of other records."""
+    if not each.filters:
+        return backend.schema()
+    if "filters" in keywords_of(backend.schema):
+        return backend.schema(filters=dict(each.filters))
+    return {"backend": each.name}
+
+
+def _description_of(each: Registered, backend: KnowledgeBase) -> tuple[str, list[str]]:
+    # A description is the deployment's; faults are the content's, and so not for everybody.
+    hidden = each.filters or (backend.requires_identity and current_identity() is None)
+    found = () if hidden else backend.get_diagnostics()
     return described(backend), [one_line(to_text(diagnostic)) for diagnostic in found]
 
 

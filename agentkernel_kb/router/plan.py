@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
-from agentkernel_kb.base import KnowledgeBase, overrides
-from agentkernel_kb.model import KnowledgeCapabilities, Operation
+from agentkernel_kb.base import KnowledgeBase, keywords_of, overrides
+from agentkernel_kb.model import KnowledgeCapabilities, Operation, Scalar
 from agentkernel_kb.render import one_line
 from agentkernel_kb.router import arguments as understood
 from agentkernel_kb.router.access import Access
@@ -23,6 +22,7 @@ DEFAULT_LIMIT = 3
 DEFAULT_BROWSE_LIMIT = 50
 Bound = Literal["limit", "rows", "statement"]
 _OPTIONS = frozenset(("timeout", "allow", "max_rows"))
+_SCOPED_OPTIONS = _OPTIONS | {"filters"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Way:
 
     Attributes:
         method: Name of the plain method; its twin is called `a` and that.
-        options: Which of `timeout`, `allow` and `max_rows` the plain method names.
+        options: Which of `timeout`, `allow`, `max_rows` and, for an agent with a row scope, `filters` the plain method names.
         async_options: The same of its twin; a twin that is not overridden takes what the plain method takes.
         implemented: The backend has the operation, and not just the contract's default.
         native: The backend has a twin of its own.
@@ -59,6 +59,11 @@ class Way:
     async_options: frozenset[str]
     implemented: bool
     native: bool
+
+    @property
+    def keeps_scope(self) -> bool:
+        """Both forms take the row scope of the agent."""
+        return "filters" in self.options & self.async_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,7 @@ class Registered:
         ways: How each operation is called.
         guards: It proves statements with a `check_read` of its own.
         guard_options: Which options that takes; `timeout` means that it gives up by itself.
+        filters: The row scope of the agent, which every operation is given; empty for none.
     """
 
     name: str
@@ -80,6 +86,7 @@ class Registered:
     ways: Mapping[Operation, Way]
     guards: bool
     guard_options: frozenset[str]
+    filters: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar], repr=False)
 
 
 @dataclass(slots=True)
@@ -118,7 +125,12 @@ class Plan:
         """Return the keyword arguments for an operation that names `names`."""
         if not names:
             return {}
-        values = {"timeout": self.seconds_left(), "allow": self.allow, "max_rows": max_rows}
+        values = {
+            "timeout": self.seconds_left(),
+            "allow": self.allow,
+            "max_rows": max_rows,
+            "filters": dict(self.target.filters),
+        }
         return {name: values[name] for name in names}
 
 
@@ -131,37 +143,34 @@ def register(backend: KnowledgeBase, name: str, access: Access | None = None) ->
         access: What the agent may do, if that is less than everything.
     """
     operations: tuple[Operation, ...] = get_args(Operation)
+    none: Mapping[str, Scalar] = {}
+    filters = none if access is None else access.filters.get(name, none)
+    options = _SCOPED_OPTIONS if filters else _OPTIONS
+    ways: dict[Operation, Way] = {operation: _way(backend, operation, options) for operation in operations}
+    kept: list[Operation] = [operation for operation in operations if not filters or ways[operation].keeps_scope]
     return Registered(
         name=name,
         backend=backend,
-        capabilities=backend.capabilities if access is None else access.granted(name, backend.capabilities),
-        ways={operation: _way(backend, operation) for operation in operations},
+        capabilities=backend.capabilities if access is None else access.granted(name, backend.capabilities, kept),
+        ways=ways,
         guards=overrides(backend, "check_read"),
-        guard_options=_named_options(backend.check_read),
+        guard_options=keywords_of(backend.check_read) & _OPTIONS,
+        filters=filters,
     )
 
 
-def _way(backend: KnowledgeBase, operation: Operation) -> Way:
+def _way(backend: KnowledgeBase, operation: Operation, options: frozenset[str]) -> Way:
     adds = operation == "write" and (overrides(backend, "add") or overrides(backend, "aadd"))
     source = "add" if adds else operation
-    plain = _named_options(getattr(backend, source))
+    plain = keywords_of(getattr(backend, source)) & options
     native = overrides(backend, f"a{source}")
     return Way(
         method="add" if operation == "write" else operation,
         options=plain,
-        async_options=_named_options(getattr(backend, f"a{source}")) if native else plain,
+        async_options=keywords_of(getattr(backend, f"a{source}")) & options if native else plain,
         implemented=native or overrides(backend, source),
         native=native,
     )
-
-
-def _named_options(method: Callable[..., Any]) -> frozenset[str]:
-    try:
-        parameters = inspect.signature(method).parameters.values()
-    except (TypeError, ValueError):  # A callable of an extension module without a signature.
-        return frozenset()
-    named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return frozenset(parameter.name for parameter in parameters if parameter.kind in named) & _OPTIONS
 
 
 class Planner:

@@ -19,8 +19,9 @@ from agentkernel_kb.errors import (
     KnowledgeStateError,
 )
 from agentkernel_kb.identity import Identity, current_identity
-from agentkernel_kb.model import KnowledgeCapabilities, Operation, Record
+from agentkernel_kb.model import KnowledgeCapabilities, Operation, Record, Scalar
 
+Filters = Mapping[str, Scalar]
 Behaviour = Callable[..., Any] | BaseException | float | Sequence[Record]
 """What an operation does instead of answering from the records; see `FakeKnowledgeBase.on`."""
 
@@ -43,6 +44,8 @@ class FakeKnowledgeBase(KnowledgeBase):
         description: Its description; the default contains the name.
         version: What `ping` answers. `None`: it has no ping of its own.
         requires_identity: Every call has to act for somebody.
+        filters: Declare `filters`: every operation keeps to the records that have the values of a row scope, and what is
+            written gets them.
 
     Attributes:
         calls: Every operation asked for, in order: `(operation, argument, keyword arguments)`, `limit` being one of the latter.
@@ -66,6 +69,7 @@ class FakeKnowledgeBase(KnowledgeBase):
         description: str | None = None,
         version: str | None = None,
         requires_identity: bool = False,
+        filters: bool = False,
     ) -> None:
         self._name = name
         super().__init__(
@@ -79,6 +83,7 @@ class FakeKnowledgeBase(KnowledgeBase):
                 browse=browse,
                 writable=writable,
                 derives_schema=derives_schema,
+                filters=filters,
             )
         )
         self._description = f"{name} holds records in memory." if description is None else description
@@ -126,9 +131,9 @@ class FakeKnowledgeBase(KnowledgeBase):
         """Remember it, for `ping`."""
         self._closed = True
 
-    def _derived_schema(self) -> Mapping[str, Any]:
+    def _derived_schema(self, *, filters: Filters | None = None) -> Mapping[str, Any]:
         self._fail_if_down()
-        return {"records": len(self._records)}
+        return {"records": len(self.held(filters))}
 
     def on(self, operation: Operation, behaviour: Behaviour) -> Self:
         """Script an operation, `write` standing for `add` as well.
@@ -147,30 +152,33 @@ class FakeKnowledgeBase(KnowledgeBase):
         self._behaviours[operation] = behaviour
         return self
 
-    def search(self, query: str, limit: int = 3, **kwargs: Any) -> list[Record]:
+    def search(self, query: str, limit: int = 3, *, filters: Filters | None = None, **kwargs: Any) -> list[Record]:
         """Return the records that share most words with `query`; `metadata["score"]` is how many they share."""
-        return self._answer("search", query, {"limit": limit, **kwargs}, lambda: self._ranked(query)[:limit])
+        given = {"limit": limit, **kwargs}
+        return self._answer("search", query, given, filters, lambda: self._ranked(query, filters)[:limit])
 
-    def query(self, statement: str, limit: int = 3, **kwargs: Any) -> list[Record]:
+    def query(self, statement: str, limit: int = 3, *, filters: Filters | None = None, **kwargs: Any) -> list[Record]:
         """Return the records that contain `statement`."""
-        return self._answer("query", statement, {"limit": limit, **kwargs}, lambda: self._containing(statement)[:limit])
+        given = {"limit": limit, **kwargs}
+        return self._answer("query", statement, given, filters, lambda: self._containing(statement, filters)[:limit])
 
-    def fetch(self, ids: Sequence[str], **kwargs: Any) -> list[Record]:
+    def fetch(self, ids: Sequence[str], *, filters: Filters | None = None, **kwargs: Any) -> list[Record]:
         """Return the records with these ids, in the order asked for."""
-        return self._answer("fetch", ids, kwargs, lambda: [self._records[i] for i in ids if i in self._records])
+        return self._answer("fetch", ids, kwargs, filters, lambda: self._of_ids(ids, filters))
 
-    def browse(self, path: str = "", limit: int = 50, **kwargs: Any) -> list[Record]:
+    def browse(self, path: str = "", limit: int = 50, *, filters: Filters | None = None, **kwargs: Any) -> list[Record]:
         """Return the records at or below `path`, sorted by id."""
-        return self._answer("browse", path, {"limit": limit, **kwargs}, lambda: self._below(path)[:limit])
+        given = {"limit": limit, **kwargs}
+        return self._answer("browse", path, given, filters, lambda: self._below(path, filters)[:limit])
 
-    def write(self, records: Iterable[Record], **kwargs: Any) -> None:
+    def write(self, records: Iterable[Record], *, filters: Filters | None = None, **kwargs: Any) -> None:
         """Store records."""
-        self.add(records, **kwargs)
+        self.add(records, filters=filters, **kwargs)
 
-    def add(self, records: Iterable[Record], **kwargs: Any) -> list[str]:
+    def add(self, records: Iterable[Record], *, filters: Filters | None = None, **kwargs: Any) -> list[str]:
         """Store records and return their ids."""
         given = list(records)
-        return self._answer("write", given, kwargs, lambda: self._store(given))
+        return self._answer("write", given, kwargs, filters, lambda: self._store(given, filters))
 
     def check_read(self, statement: str, *, allow: Collection[str] = ()) -> None:
         """Refuse a statement that holds one of the refused words."""
@@ -178,9 +186,18 @@ class FakeKnowledgeBase(KnowledgeBase):
             if word[0].casefold() in self._refused_words:
                 raise KnowledgeGuardError("The statement is not a read", part=word[0], position=word.start())
 
-    def _answer(self, operation: Operation, argument: Any, kwargs: dict[str, Any], honest: Callable[[], list[Any]]) -> Any:
+    def _answer(
+        self,
+        operation: Operation,
+        argument: Any,
+        kwargs: dict[str, Any],
+        filters: Filters | None,
+        honest: Callable[[], list[Any]],
+    ) -> Any:
         if not self.capabilities.supports(operation):
             raise KnowledgeCapabilityError(self._name, operation)
+        if filters:
+            kwargs = {**kwargs, "filters": filters}
         with self._lock:
             self.calls.append((operation, argument, kwargs))
             self.acted_for.append(current_identity())
@@ -201,40 +218,52 @@ class FakeKnowledgeBase(KnowledgeBase):
         if self.down is not None:
             raise self.down
 
-    def _ranked(self, query: str) -> list[Record]:
+    def _ranked(self, query: str, filters: Filters | None) -> list[Record]:
         asked = _words(query)
-        scored = [(len(asked & _words(record["text"])), record) for record in self.held()]
+        scored = [(len(asked & _words(record["text"])), record) for record in self.held(filters)]
         found = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])
         return [{**record, "metadata": {**record["metadata"], "score": score}} for score, record in found]
 
-    def _containing(self, statement: str) -> list[Record]:
+    def _containing(self, statement: str, filters: Filters | None) -> list[Record]:
         if statement.count("'") % 2:
             raise KnowledgeQueryError("Syntax error: a single quote is not closed.")
         wanted = statement.strip().casefold()
-        return [record for record in self.held() if wanted and wanted in record["text"].casefold()]
+        return [record for record in self.held(filters) if wanted and wanted in record["text"].casefold()]
 
-    def _below(self, path: str) -> list[Record]:
+    def _of_ids(self, ids: Sequence[str], filters: Filters | None) -> list[Record]:
+        held = {record["metadata"]["id"]: record for record in self.held(filters)}
+        return [held[identity] for identity in ids if identity in held]
+
+    def _below(self, path: str, filters: Filters | None) -> list[Record]:
         parent = path.strip("/")
-        with self._lock:
-            held = sorted(self._records.items())
+        held = sorted((record["metadata"]["id"], record) for record in self.held(filters))
         return [record for name, record in held if not parent or name == parent or name.startswith(f"{parent}/")]
 
-    def held(self) -> list[Record]:
-        """Return all records, in the order of adding."""
+    def held(self, filters: Filters | None = None) -> list[Record]:
+        """Return all records of a row scope, or all there are, in the order of adding."""
         with self._lock:
-            return list(self._records.values())
+            return [record for record in self._records.values() if _is_within(record, filters)]
 
-    def _store(self, records: Iterable[Record]) -> list[str]:
-        named = [_with_id(record) for record in records]
+    def _store(self, records: Iterable[Record], filters: Filters | None = None) -> list[str]:
+        named = [_with_id(record, filters) for record in records]
         with self._lock:
+            if any(name in self._records and not _is_within(self._records[name], filters) for name, _ in named):
+                raise KnowledgeQueryError(f"'{self._name}' can't store under an id that is in use; nothing was written.")
             self._records.update(named)
         return [name for name, _ in named]
 
 
-def _with_id(record: Record) -> tuple[str, Record]:
+def _is_within(record: Record, filters: Filters | None) -> bool:
+    """Tell whether a record has the values of a row scope: the same value of the same type, as `True == 1`."""
+    metadata: Mapping[str, object] = record["metadata"]
+    return all((type(metadata.get(key)), metadata.get(key)) == (type(value), value) for key, value in (filters or {}).items())
+
+
+def _with_id(record: Record, filters: Filters | None) -> tuple[str, Record]:
     text = record["text"]
-    metadata = cast("Mapping[str, Any]", record.get("metadata") or {})
-    name = metadata.get("id") or hashlib.sha256(json.dumps([text, metadata.get("source")]).encode()).hexdigest()[:16]
+    metadata: dict[str, Any] = {**cast("Mapping[str, Any]", record.get("metadata") or {}), **(filters or {})}
+    content = [text, metadata.get("source"), *([filters] if filters else [])]
+    name: str = metadata.get("id") or hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
     return name, {"text": text, "metadata": {**metadata, "id": name}}
 
 

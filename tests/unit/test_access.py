@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from agentkernel_kb import Access, KnowledgeBuilder, ToolEvent
+from agentkernel_kb import Access, AKConfigError, KnowledgeBuilder, KnowledgeStateError, ToolEvent, describe
 from agentkernel_kb.model import Operation
 from agentkernel_kb.testing import FakeKnowledgeBase
 
@@ -48,10 +49,40 @@ def test_x6_read_kb_searches_where_the_query_is_not_granted():
     assert "Refunds" in tools["read_kb"]("two", "refunds")
 
 
-def test_x6_a_backend_that_is_not_named_gives_nothing():
-    tools = built({"one": {"search"}})
-    assert "may not" in tools["read_kb"]("two", "refunds")
-    assert "read-only" in tools["write_kb"]("two", "x")
+@pytest.mark.parametrize("tool", ["read_kb", "search_kb", "fetch_kb", "browse_kb", "write_kb"])
+def test_x6_a_backend_that_is_not_named_is_an_unknown_one(tool: str):
+    tools = built({"one": {"search", "fetch", "browse", "write"}})
+    hidden, unknown = (tools[tool](name, "x") for name in ("two", "six"))
+    assert hidden == unknown.replace("'six'", "'two'")
+    assert hidden == "Unknown backend 'two'. Available: ['one']."
+
+
+def test_x6_a_backend_that_is_not_named_stands_nowhere():
+    events: list[ToolEvent] = []
+    builder = KnowledgeBuilder(
+        [FakeKnowledgeBase("one"), FakeKnowledgeBase("secret")],
+        access=Access("Agent", {"one": frozenset({"search"}), "secret": frozenset()}),
+        on_event=events.append,
+    )
+    tools = {tool.__name__: tool for tool in builder.build()}
+    seen = [tools["get_schemas"](), tools["get_all_kb_descriptions"](), builder.instructions(), repr(builder)]
+    seen += [repr(described.parameters) for tool in tools.values() if (described := describe(tool))]
+    tools["read_kb"]("secret", "x")
+    assert "secret" not in repr([seen, events, builder.health(), builder.backends])
+
+
+def test_x6_closing_the_builder_closes_what_the_agent_may_not_use_too():
+    hidden = FakeKnowledgeBase("hidden", version="1")
+    with KnowledgeBuilder([hidden], access=Access("Agent", {})):
+        pass
+    with pytest.raises(KnowledgeStateError):
+        hidden.ping()
+
+
+def test_x6_an_access_of_another_type_is_an_error():
+    access: Any = {"one": {"search"}}
+    with pytest.raises(AKConfigError, match="access must be Access"):
+        KnowledgeBuilder([FakeKnowledgeBase("one")], access=access)
 
 
 def test_x6_schemas_show_what_is_granted():
