@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/pytest
 # A file's tests stay together: the snippets of a page build on each other.
 WORKERS ?= 2
-PACKAGES := . ./adapters/adk ./adapters/langgraph ./adapters/openai
+PACKAGES := . ./adapters/adk ./adapters/langgraph ./adapters/openai ./adapters/pydantic_ai
 PLUGIN := ./tests/plugin
 # CrewAI goes neither with the newest OpenAI Agents SDK nor with MCP 2: its adapter has an environment of its own.
 CREWAI := $(VENV)-crewai
@@ -77,7 +77,7 @@ $(VENV)/dependencies: $(METADATA)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing dependencies into $(VENV) (a minute or two, once) …"
 	$(PIP) install --upgrade pip --constraint constraints.txt
-	$(PIP) install --constraint constraints.txt '.[aws,chroma,duckdb,ladybug,mcp,neo4j,postgres,sql,starburst,testing]' $(filter-out .,$(PACKAGES)) --group demo
+	$(PIP) install --constraint constraints.txt '.[aws,chroma,duckdb,ladybug,mcp,neo4j,postgres,sql,starburst,testing,web]' $(filter-out .,$(PACKAGES)) --group demo
 	@touch $@
 
 $(VENV)/installed: $(VENV)/dependencies $(SOURCES)
