@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar, cast
 
 from agentkernel_kb.errors import AKConfigError
-from agentkernel_kb.model import ToolDescription, argument_fault, describe
+from agentkernel_kb.model import ToolDescription, argument_fault, arguments_of, describe
 
 _Errors = tuple[type[Exception], ...]
 
@@ -123,6 +124,27 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in cast("Iterable[Any]", value)]
     return value
+
+
+def sent_arguments(description: ToolDescription, text: str) -> dict[str, Any] | str:
+    """Return the arguments that a model sent as JSON, or a sentence about what is wrong with them.
+
+    Args:
+        description: The tool.
+        text: What the model wrote; blank text and `null` stand for no arguments.
+    """
+    if not text.strip():
+        return {}
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        at = f" (position {error.pos})" if isinstance(error, json.JSONDecodeError) else ""
+        return f"The arguments of {description.name} are not valid JSON{at}. Send one JSON object. {arguments_of(description)}"
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        return f"The arguments of {description.name} must be one JSON object. {arguments_of(description)}"
+    return cast("dict[str, Any]", value)
 
 
 def answer(description: ToolDescription, arguments: Mapping[str, Any], *, passing: _Errors = ()) -> str:

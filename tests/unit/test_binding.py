@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentkernel_kb.binding import aanswer, answer, bind_each, schema_of
+from agentkernel_kb.binding import aanswer, answer, bind_each, schema_of, sent_arguments
 from agentkernel_kb.errors import AKConfigError
-from agentkernel_kb.model import ToolDescription, argument_fault, describe
+from agentkernel_kb.model import ToolDescription, argument_fault, arguments_of, describe
 
 PARAMETERS = MappingProxyType(
     {
@@ -207,3 +207,16 @@ def test_a_tool_itself_keeps_its_own_description() -> None:
     inner = look()
     (box,) = bind([inner])
     assert box.description is describe(inner)
+
+
+@pytest.mark.parametrize("text", ["", " \n", "null", "{}"])
+def test_no_arguments_may_be_written_in_any_way(text: str) -> None:
+    assert sent_arguments(described(echo), text) == {}
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '"x"', "7", "prose", "[" * 100_000, '{"n": ' + "9" * 5_000 + "}"])
+def test_a_text_that_is_no_object_is_told_with_the_arguments_of_the_tool(text: str) -> None:
+    fault = sent_arguments(described(echo), text)
+    assert isinstance(fault, str)
+    assert "JSON" in fault
+    assert fault.endswith(arguments_of(described(echo)))

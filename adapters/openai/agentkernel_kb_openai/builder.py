@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any
 
 from agents import FunctionTool, Tool, function_tool
 from agents.tool_context import ToolContext
 
-from agentkernel_kb.binding import aanswer, bind_each, schema_of
-from agentkernel_kb.model import ToolDescription, arguments_of
+from agentkernel_kb.binding import aanswer, bind_each, schema_of, sent_arguments
+from agentkernel_kb.model import ToolDescription
 
 
 class OpenAIToolBuilder:
@@ -36,7 +35,7 @@ class OpenAIToolBuilder:
 
 def _described(description: ToolDescription) -> FunctionTool:
     async def invoke(_context: ToolContext[Any], text: str) -> str:
-        arguments = _arguments(description, text)
+        arguments = sent_arguments(description, text)
         return arguments if isinstance(arguments, str) else await aanswer(description, arguments)
 
     return FunctionTool(
@@ -51,22 +50,6 @@ def _described(description: ToolDescription) -> FunctionTool:
 def _strict(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema as strict mode wants it: every argument is sent, and no other."""
     return {**schema, "required": list(schema["properties"]), "additionalProperties": False}
-
-
-def _arguments(description: ToolDescription, text: str) -> dict[str, Any] | str:
-    """Return the arguments that a model sent as JSON, or a sentence about what is wrong with them."""
-    if not text.strip():
-        return {}
-    try:
-        value: object = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        at = f" (position {error.pos})" if isinstance(error, json.JSONDecodeError) else ""
-        return f"The arguments of {description.name} are not valid JSON{at}. Send one JSON object. {arguments_of(description)}"
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        return f"The arguments of {description.name} must be one JSON object. {arguments_of(description)}"
-    return cast("dict[str, Any]", value)
 
 
 def _plain(tool: Callable[..., Any]) -> FunctionTool:
