@@ -38,3 +38,13 @@ def compose(bundles: Mapping[str, tuple[Role, str | None]]) -> str:
             lines = [f"- {name}: {one_line(description)}" if description else f"- {name}" for name, description in held.items()]
             parts.append("\n".join([f"{_DUTY[role]}:", *lines]))
     return "\n\n".join(parts)
+
+
+def duties(roles: Mapping[str, Role]) -> str:
+    """Return what its roles ask of an agent that is told elsewhere what each backend holds.
+
+    Args:
+        roles: The backends in which it has a role, each with that role.
+    """
+    held: dict[Role, list[str]] = {role: [name for name, own in roles.items() if own == role] for role in ROLES}
+    return "\n".join(f"{_DUTY[role]}: {', '.join(names)}." for role, names in held.items() if names)

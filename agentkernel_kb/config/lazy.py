@@ -55,6 +55,10 @@ class LazyKnowledgeBase(KnowledgeBase):
                 self.capabilities = self._backend.capabilities
             return self._backend
 
+    async def aopened(self) -> KnowledgeBase:
+        """Return the backend, opened without blocking the event loop."""
+        return await self._kb_in_worker(self._opened)
+
     def search(self, query: str, limit: int = 3, *, filters: Filters | None = None, **kwargs: Any) -> list[Record]:
         """Search the opened backend."""
         return self._opened().search(query, limit, **kwargs, **self._scope("search", filters))

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.config.faults import Finding
 from agentkernel_kb.config.instructions import compose
 from agentkernel_kb.config.lazy import LazyKnowledgeBase
 from agentkernel_kb.config.okf_block import Database, OKFBlock, Role, parse_okf_block
 from agentkernel_kb.config.source import Source, read
-from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.knowledgebuilder import AsyncTool, KnowledgeBuilder, Tool
 from agentkernel_kb.model import KnowledgeCapabilities, Operation
 from agentkernel_kb.router.access import Access
@@ -44,6 +44,11 @@ class OKFConfiguration:
             name: LazyKnowledgeBase(name, _capabilities(database), partial(_opened, name, database, folder))
             for name, database in block.databases.items()
         }
+
+    @property
+    def backends(self) -> Mapping[str, KnowledgeBase]:
+        """The bundles by name, in the order of the block; each is opened at its first use."""
+        return self._databases
 
     def roles_of(self, agent: str) -> dict[str, Role]:
         """Return the databases in which an agent has a role, in the order of the block, each with that role."""
@@ -124,7 +129,7 @@ def okf_configuration(source: Source) -> OKFConfiguration:
         return OKFConfiguration(parse_okf_block(source, ("okf",)), source.folder)
     if "databases" in source.data:
         return OKFConfiguration(parse_okf_block(source, ()), source.folder)
-    raise AKConfigError(f"{source.name} has no okf: block.")
+    raise source.error([Finding((), "there is no okf: block in it.")])
 
 
 def _capabilities(database: Database) -> KnowledgeCapabilities:

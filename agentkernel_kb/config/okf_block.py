@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agentkernel_kb.config.source import Fault, Key, Source, did_you_mean
+from agentkernel_kb.config.faults import Finding, Key
+from agentkernel_kb.config.source import Source, did_you_mean
 from agentkernel_kb.render import one_line
 from agentkernel_kb.router.redaction import redact
 
@@ -76,23 +77,29 @@ def parse_okf_block(source: Source, key: Key) -> OKFBlock:
     """Check the block that stands under `key`.
 
     Raises:
-        AKConfigError: It has faults; the message lists all of them with their places.
+        ConfigurationError: It has faults; the message lists all of them with their places.
     """
+    block, findings = check_okf_block(source, key)
+    if block is None or source.findings:
+        raise source.error([*source.findings, *findings])
+    return block
+
+
+def check_okf_block(source: Source, key: Key) -> tuple[OKFBlock | None, list[Finding]]:
+    """Return the block that stands under `key`, `None` if it is faulty, and what is wrong with it."""
     data: Any = source.data
     for step in key:
         data = data[step]
-    faults = [*source.faults, *_faults_between_agents(data, key)]
+    findings = [*_faults_between_agents(data, key)]
     try:
         block = OKFBlock.model_validate(data)
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=True, include_input=False)
-        raise source.error([*faults, *(_fault(detail, key) for detail in details)]) from None
-    if faults:
-        raise source.error(faults)
-    return block
+        return None, [*findings, *(_fault(detail, key) for detail in details)]
+    return (None if findings else block), findings
 
 
-def _faults_between_agents(data: Any, key: Key) -> Iterator[Fault]:
+def _faults_between_agents(data: Any, key: Key) -> Iterator[Finding]:
     """Find what no single field is wrong with, in each database that is a mapping at all."""
     databases: object = cast("Mapping[str, Any]", data).get("databases") if isinstance(data, Mapping) else None
     if not isinstance(databases, Mapping):
@@ -100,44 +107,46 @@ def _faults_between_agents(data: Any, key: Key) -> Iterator[Fault]:
     for name, database in cast("Mapping[Any, Any]", databases).items():
         here = (*key, "databases", str(name))
         if name == "*" or not str(name).strip() or one_line(str(name)) != str(name):
-            yield Fault(here, "a database is named by one line of text, and not '*'.")
+            yield Finding(here, "a database is named by one line of text, and not '*'.")
         if isinstance(database, Mapping):
             yield from _faults_of(str(name), cast("Mapping[str, Any]", database), here)
 
 
-def _faults_of(name: str, database: Mapping[str, Any], here: Key) -> Iterator[Fault]:
+def _faults_of(name: str, database: Mapping[str, Any], here: Key) -> Iterator[Finding]:
     named = {role: set(map(str, _listed(database.get(role)))) for role in ROLES}
     if not any(named.values()):
-        yield Fault(here, f"database '{name}' names no agent: give it a consumer, a producer or a curator.")
+        yield Finding(here, f"database '{name}' names no agent: give it a consumer, a producer or a curator.")
     for agent in sorted(named["producer"] & named["curator"]):
-        yield Fault(here, f"agent '{agent}' is both producer and curator of '{name}': make it one of them.")
+        yield Finding(here, f"agent '{agent}' is both producer and curator of '{name}': make it one of them.")
     kind, uri = database.get("type"), database.get("uri")
     if isinstance(kind, str) and isinstance(uri, str):
         yield from _disagreement(name, kind, uri, here)
 
 
-def _disagreement(name: str, kind: str, uri: str, here: Key) -> Iterator[Fault]:
+def _disagreement(name: str, kind: str, uri: str, here: Key) -> Iterator[Finding]:
     found, uri = _SCHEME.match(uri), redact(uri)
     scheme = found[1].lower() if found else ""
     if kind == "local" and scheme not in ("", "file"):
-        yield Fault(here, f"database '{name}' is of type local, and its uri {uri} is not: it starts with {scheme}:.")
+        yield Finding(here, f"database '{name}' is of type local, and its uri {uri} is not: it starts with {scheme}:.")
     elif kind == "s3" and not uri.startswith("s3://"):
-        yield Fault(here, f"database '{name}' is of type s3, and its uri {uri} is not s3://bucket/prefix.")
+        yield Finding(here, f"database '{name}' is of type s3, and its uri {uri} is not s3://bucket/prefix.")
     elif kind not in ("local", "s3") and not _DOTTED.fullmatch(kind):
         hint = did_you_mean(kind, ("local", "s3"))
-        yield Fault((*here, "type"), f"'{kind}' is neither local nor s3 nor the dotted path of a DocumentStore subclass.{hint}")
+        yield Finding(
+            (*here, "type"), f"'{kind}' is neither local nor s3 nor the dotted path of a DocumentStore subclass.{hint}"
+        )
 
 
 def _listed(agents: object) -> list[object]:
     return cast("list[object]", agents) if isinstance(agents, list) else []
 
 
-def _fault(detail: Mapping[str, Any], key: Key) -> Fault:
+def _fault(detail: Mapping[str, Any], key: Key) -> Finding:
     """Return what pydantic found in the words of the other faults."""
     path = tuple(detail["loc"])
     if detail["type"] == "extra_forbidden":
         known = OKFBlock.model_fields if len(path) == 1 else Database.model_fields
-        return Fault((*key, *path), f"unknown key.{did_you_mean(path[-1], known)} Known: {', '.join(known)}.")
+        return Finding((*key, *path), f"unknown key.{did_you_mean(path[-1], known)} Known: {', '.join(known)}.")
     if detail["type"] == "missing":
-        return Fault((*key, *path[:-1]), f"'{path[-1]}' is missing.")
-    return Fault((*key, *path), f"{detail['msg'][0].lower()}{detail['msg'][1:]}.")
+        return Finding((*key, *path[:-1]), f"'{path[-1]}' is missing.")
+    return Finding((*key, *path), f"{detail['msg'][0].lower()}{detail['msg'][1:]}.")

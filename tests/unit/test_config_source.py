@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agentkernel_kb.config.source import Fault, read
+from agentkernel_kb.config.faults import Finding, Key
+from agentkernel_kb.config.source import Source, read
 from agentkernel_kb.errors import AKConfigError
 
 BOMB = "".join(f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefg", "bcdefgh", strict=True))
@@ -19,22 +20,26 @@ def written(folder: Path, text: str | bytes) -> Path:
     return path
 
 
+def place(source: Source, key: Key) -> str:
+    return str(source.placed(Finding(key, "!"))).removesuffix(": !")
+
+
 def test_x10_data_and_lines_of_a_file(tmp_path: Path):
     source = read(written(tmp_path, "# what it is\nokf:\n  databases:\n    wiki:\n      uri: ./wiki\n      consumer: [A, B]\n"))
     assert source.data == {"okf": {"databases": {"wiki": {"uri": "./wiki", "consumer": ["A", "B"]}}}}
-    assert source.where(("okf", "databases", "wiki", "uri")).endswith("kb.yaml:5 okf.databases.wiki.uri")
-    assert source.where(("okf", "databases", "wiki", "typ")).endswith("kb.yaml:4 okf.databases.wiki.typ")
+    assert place(source, ("okf", "databases", "wiki", "uri")).endswith("kb.yaml:5: okf.databases.wiki.uri")
+    assert place(source, ("okf", "databases", "wiki", "typ")).endswith("kb.yaml:4: okf.databases.wiki.typ")
     assert source.folder == tmp_path
 
 
 def test_x10_one_error_lists_all_faults_in_the_order_of_their_lines(tmp_path: Path):
     source = read(written(tmp_path, "a: 1\nb: 2\nc: 3\n"))
-    error = source.error([Fault(("c",), "third."), Fault(("a",), "first.")])
+    error = source.error([Finding(("c",), "third."), Finding(("a",), "first.")])
     assert isinstance(error, AKConfigError)
     assert [line.strip().partition("kb.yaml")[2] for line in str(error).splitlines()] == [
         " has 2 faults:",
-        ":1 a: first.",
-        ":3 c: third.",
+        ":1: a: first.",
+        ":3: c: third.",
     ]
 
 
@@ -69,7 +74,7 @@ def test_x10_variables_of_the_environment_are_put_in(tmp_path: Path):
     text = "host: ${HOST}\nport: ${PORT:-80}\nboth: ${HOST}:${PORT:-80}\nempty: ${NONE:-}\nprice: $$5 and $5\n"
     source = read(written(tmp_path, text), {"HOST": "db"})
     assert source.data == {"host": "db", "port": "80", "both": "db:80", "empty": "", "price": "$5 and $5"}
-    assert not source.faults
+    assert not source.findings
 
 
 def test_x10_what_a_variable_holds_is_not_looked_into(tmp_path: Path):
@@ -78,17 +83,17 @@ def test_x10_what_a_variable_holds_is_not_looked_into(tmp_path: Path):
 
 def test_x10_a_variable_that_is_not_set_is_a_fault_with_its_place(tmp_path: Path):
     source = read(written(tmp_path, "a:\n  - ${NOWHERE}\n"), {})
-    (fault,) = source.faults
+    (fault,) = source.findings
     assert "NOWHERE is not set" in fault.message
-    assert source.where(fault.key).endswith("kb.yaml:2 a.0")
+    assert place(source, fault.key).endswith("kb.yaml:2: a.0")
 
 
 def test_x10_a_key_that_stands_twice_is_a_fault(tmp_path: Path):
-    (fault,) = read(written(tmp_path, "a: 1\nb: 2\na: 3\n")).faults
+    (fault,) = read(written(tmp_path, "a: 1\nb: 2\na: 3\n")).findings
     assert "line 1 and 3" in fault.message
 
 
 def test_x10_a_mapping_is_taken_as_it_is():
     source = read({"a": {"b": "${B:-c}"}}, {})
     assert source.data == {"a": {"b": "c"}}
-    assert source.where(("a", "b")) == "configuration a.b"
+    assert place(source, ("a", "b")) == "configuration: a.b"

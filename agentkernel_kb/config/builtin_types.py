@@ -1,0 +1,118 @@
+"""The types that a backend can have: what their constructors say, and for those that ship here what YAML needs beyond."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.config.backend_types import BackendType, Declares, placed_paths
+from agentkernel_kb.config.kinds import Kind, Parameter, parameters_of
+from agentkernel_kb.config.objects import REFERENCE, named_object
+from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.model import KnowledgeCapabilities
+from agentkernel_kb.registry import backend_class
+
+_FILE_URL = re.compile(r"(?P<engine>(?:sqlite|duckdb)(?:\+\w+)?:///)(?P<path>[^/:?][^?]*)(?P<rest>\?.*)?")
+_TEXT = Kind(str)
+_NOT_OPTIONS = ("name", "connect")
+
+
+@dataclass(frozen=True)
+class _Row:
+    parameters: Mapping[str, Parameter] = field(default_factory=dict[str, Parameter])
+    left_out: tuple[str, ...] = ()
+    placers: Mapping[str, Callable[[Any, Path], Any]] = field(default_factory=dict[str, Callable[[Any, Path], Any]])
+    declares: Declares | None = None
+    opens: Callable[[Mapping[str, Any]], bool] | None = None
+
+
+@lru_cache(maxsize=64)
+def backend_type(name: str) -> BackendType:
+    """Return the type of a name; its class is imported now.
+
+    Raises:
+        AKConfigError: There is none of the name, or it can't be loaded.
+        KnowledgeDependencyError: It needs an extra that is not installed.
+    """
+    make = _own_class(name) if name.startswith(REFERENCE) else backend_class(name)
+    parameters = parameters_of(make)
+    named, lazy = "name" in parameters, "connect" in parameters
+    options = {option: parameter for option, parameter in parameters.items() if option not in _NOT_OPTIONS}
+    return _adapted(BackendType(name, make, options, named, lazy))
+
+
+def _own_class(name: str) -> type[KnowledgeBase]:
+    found = named_object(name)
+    if not (isinstance(found, type) and issubclass(found, KnowledgeBase)):
+        raise AKConfigError(f"{name} is not a subclass of KnowledgeBase.")
+    return found
+
+
+def _adapted(kind: BackendType) -> BackendType:
+    """Return a type with what its row says beyond its constructor; any other type as it is."""
+    row = _ROWS.get(kind.name)
+    if row is None:
+        return kind
+    parameters = {name: parameter for name, parameter in kind.parameters.items() if name not in row.left_out}
+    own = {**row.parameters, **parameters}
+    return replace(kind, parameters=own, placers=row.placers, declares=row.declares, opens=row.opens)
+
+
+def _embedder(value: Any, folder: Path) -> Any:
+    from agentkernel_kb.embed import HashEmbedder
+
+    return HashEmbedder() if value == "hash" else value
+
+
+def _file_url(value: Any, folder: Path) -> Any:
+    """Return a URL of SQLAlchemy with the path of its file made whole."""
+    found = _FILE_URL.fullmatch(value)
+    return value if found is None else f"{found['engine']}{folder / found['path']}{found['rest'] or ''}"
+
+
+def _graph_path(value: Any, folder: Path) -> Any:
+    return value if value == ":memory:" else placed_paths(value, folder)
+
+
+def _okf_index(value: Any, folder: Path) -> Any:
+    return value if value in ("auto", None, ":memory:") else placed_paths(value, folder)
+
+
+def _graph_declares(arguments: Mapping[str, Any]) -> KnowledgeCapabilities:
+    return KnowledgeCapabilities(
+        kinds=["graph", "structured"],
+        query=True,
+        query_language="cypher",
+        writable=not arguments.get("read_only", False),
+        derives_schema=True,
+    )
+
+
+def _sql_declares(_: Mapping[str, Any]) -> KnowledgeCapabilities:
+    return KnowledgeCapabilities(kinds=["structured"], query=True, query_language="sql", derives_schema=True)
+
+
+def _is_file(arguments: Mapping[str, Any]) -> bool:
+    return re.match(r"(?:sqlite|duckdb)\b", str(arguments.get("url"))) is not None
+
+
+def bundle_declares(_: Mapping[str, Any]) -> KnowledgeCapabilities:
+    """Return what a bundle can do for those who may; whether its store takes writes is known once it is open."""
+    return KnowledgeCapabilities(
+        kinds=["document"], search=True, search_mode="lexical", fetch=True, browse=True, writable=True, derives_schema=True
+    )
+
+
+_EMBEDDER = Parameter("embedding_function", Kind(_TEXT.type, takes_object=True), required=False)
+_ROWS = {
+    "chroma": _Row({"embedding_function": _EMBEDDER}, ("client", "embedding_function"), {"embedding_function": _embedder}),
+    "ladybug": _Row(placers={"path": _graph_path}, declares=_graph_declares),
+    "neo4j": _Row({"embedding_function": _EMBEDDER}, ("embedding_function",), {"embedding_function": _embedder}),
+    "okf": _Row({"uri": Parameter("uri", _TEXT, required=True)}, ("store",), {"index": _okf_index}, bundle_declares),
+    "sql": _Row(placers={"url": _file_url}, declares=_sql_declares, opens=_is_file),
+}

@@ -1,0 +1,224 @@
+"""A whole configuration checked in one pass: every fault of every section, nothing opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from agentkernel_kb.config.backends import DeclaredBackend, Entry, name_findings, parse_entries
+from agentkernel_kb.config.faults import Finding, Key
+from agentkernel_kb.config.kinds import Kind, parameters_of
+from agentkernel_kb.config.okf_block import Database, OKFBlock, check_okf_block
+from agentkernel_kb.config.policy import Agent, parse_agents
+from agentkernel_kb.config.secrets import literal_secrets, shown
+from agentkernel_kb.config.source import Source
+from agentkernel_kb.config.values import MISSING, call_reporting, checked, mapping_at, said, unknown_keys
+from agentkernel_kb.router.limits import Limits
+from agentkernel_kb.router.resilience import Resilience
+from agentkernel_kb.router.semantic_map import SemanticMap
+
+VERSION = 1
+SECTIONS = (
+    "version",
+    "backends",
+    "semantic_map",
+    "environments",
+    "agents",
+    "limits",
+    "cache",
+    "on_failure",
+    "telemetry",
+    "okf",
+)
+"""What may stand at the top of a file; and keys that begin with `x-`, which are nobody's business."""
+
+CACHE_OPTIONS = {"seconds": "stale_seconds", "entries": "stale_entries", "characters": "stale_characters"}
+"""What stands under `cache:`, and what `Resilience` calls it."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a configuration says, checked.
+
+    Attributes:
+        source: Where it says so.
+        entries: The backends that have no error, by name.
+        declared: All backends as they were written, those of the `okf:` block included.
+        bundles: The `okf:` block, where there is one without an error.
+        agents: The agents of `agents:`; `None` where there is no such section.
+        semantic_map: Tokens and what they stand for.
+        limits: Bounds of every call.
+        resilience: What to do about a backend that is not there, and how old an answer may be.
+        telemetry: Spans and metrics are wanted.
+        findings: Everything that is wrong.
+    """
+
+    source: Source
+    entries: Mapping[str, Entry]
+    declared: Mapping[str, DeclaredBackend]
+    bundles: OKFBlock | None
+    agents: Mapping[str, Agent] | None
+    semantic_map: SemanticMap
+    limits: Limits
+    resilience: Resilience
+    telemetry: bool
+    findings: list[Finding] = field(default_factory=list[Finding])
+
+    def databases(self) -> Mapping[str, Database]:
+        """Return the bundles of the `okf:` block by name."""
+        return self.bundles.databases if self.bundles else {}
+
+
+def describe(source: Source) -> Description:
+    """Check what a configuration says. Nothing is opened; classes that it names are imported."""
+    findings = [*source.findings]
+    data = cast("Mapping[str, Any]", source.data)
+    findings += unknown_keys([name for name in data if not name.startswith("x-")], SECTIONS, ())
+    _check_version(data.get("version"), findings)
+    backends = mapping_at(source, ("backends",), findings)
+    bundles = _bundles(source, findings)
+    names = [*backends, *_bundle_names(data)]
+    if not names and not findings:
+        findings.append(
+            Finding((), "there is nothing in it: declare at least one backend under backends, or a bundle under okf.")
+        )
+    findings += _collisions(backends, data)
+    for name in backends:
+        findings += literal_secrets(source.written_at(("backends", name)), ("backends", name))
+    return Description(
+        source,
+        parse_entries(source, backends, findings),
+        _declared(source, backends, bundles),
+        bundles,
+        parse_agents(source, mapping_at(source, ("agents",), findings), names, findings) if "agents" in data else None,
+        _semantic_map(source, findings),
+        _made(source, "limits", Limits, findings) or Limits(),
+        _resilience(source, findings),
+        _telemetry(source, findings),
+        findings,
+    )
+
+
+def _check_version(version: Any, findings: list[Finding]) -> None:
+    if (version is not None and version not in (VERSION, str(VERSION))) or isinstance(version, bool):
+        findings.append(
+            Finding(("version",), f"this release reads version {VERSION}. Write version: {VERSION}, or leave it out.")
+        )
+
+
+def _bundles(source: Source, findings: list[Finding]) -> OKFBlock | None:
+    if source.data.get("okf") is None:
+        return None
+    block, wrong = check_okf_block(source, ("okf",))
+    findings += wrong
+    return block
+
+
+def _bundle_names(data: Mapping[str, Any]) -> list[str]:
+    okf: Any = data.get("okf")
+    databases: Any = cast("Mapping[str, Any]", okf).get("databases") if isinstance(okf, Mapping) else None
+    return list(cast("Mapping[str, Any]", databases)) if isinstance(databases, Mapping) else []
+
+
+def _collisions(backends: Mapping[str, Any], data: Mapping[str, Any]) -> list[Finding]:
+    found: list[Finding] = []
+    for name in _bundle_names(data):
+        key = ("okf", "databases", name)
+        if name in backends:
+            message = f"'{name}' stands under backends too, and both become backends of one router. Rename one of them."
+            found.append(Finding(key, message))
+        elif name != "*":  # The block's own check knows that one.
+            found += [] if name.strip() != name else name_findings(name, key)
+    return found
+
+
+def _declared(source: Source, backends: Mapping[str, Any], bundles: OKFBlock | None) -> dict[str, DeclaredBackend]:
+    declared: dict[str, DeclaredBackend] = {}
+    for name in backends:
+        declared[name] = _one_declared(name, source.written_at(("backends", name)))
+    for name, database in (bundles.databases if bundles else {}).items():
+        written: Any = source.written_at(("okf", "databases", name)) or {}
+        options = {option: written[option] for option in ("uri", "refresh_seconds", "write_prefix") if option in written}
+        declared[name] = DeclaredBackend(name, "okf", shown(options), database.description)
+    return declared
+
+
+def _one_declared(name: str, written: Any) -> DeclaredBackend:
+    options: Mapping[str, Any] = cast("Mapping[str, Any]", written) if isinstance(written, Mapping) else {}
+    described = options.get("description")
+    own = {option: value for option, value in options.items() if option not in ("type", "description", "schema")}
+    return DeclaredBackend(name, str(options.get("type", "")), shown(own), described if isinstance(described, str) else None)
+
+
+def _semantic_map(source: Source, findings: list[Finding]) -> SemanticMap:
+    tokens: dict[str, str] = {}
+    for token, value in mapping_at(source, ("semantic_map",), findings).items():
+        key = ("semantic_map", token)
+        if not isinstance(value, str):
+            quotes = " Put it in quotes." if isinstance(value, int | float) else ""
+            findings.append(Finding(key, f"must be the name that {token} stands for, not {said(value)}.{quotes}"))
+        elif (
+            _token_finding(token, key, findings)
+            and call_reporting(lambda t=token, v=value: SemanticMap({t: v}), key, findings) is not MISSING
+        ):
+            tokens[token] = value
+    return SemanticMap(tokens)
+
+
+def _token_finding(token: str, key: Key, findings: list[Finding]) -> bool:
+    """Tell whether a token is whole, and say what is wrong with one that has half of its brackets."""
+    if token.startswith("<") == token.endswith(">"):
+        return True
+    findings.append(Finding(key, f"a token has both of its brackets: '<{token.strip('<>')}>'."))
+    return False
+
+
+def _made(source: Source, section: str, make: Any, findings: list[Finding], prefix: str = "") -> Any:
+    """Return what a section's values make, `None` where it is not there or wrong."""
+    given = mapping_at(source, (section,), findings)
+    values = _values(source, section, {name: each.kind for name, each in parameters_of(make).items()}, given, findings)
+    if values is None:
+        return None
+    made = call_reporting(lambda: make(**values), (section,), findings)
+    return None if made is MISSING else made
+
+
+def _values(
+    source: Source, section: str, kinds: Mapping[str, Kind], given: Mapping[str, Any], findings: list[Finding]
+) -> dict[str, Any] | None:
+    findings += unknown_keys(given, kinds, (section,))
+    values = {name: checked(source, kinds[name], (section, name), findings) for name in given if name in kinds}
+    return None if any(value is MISSING for value in values.values()) else values
+
+
+def failure_kinds() -> dict[str, Kind]:
+    """Return what may stand under `on_failure:`: all of `Resilience` but what stands under `cache:`."""
+    cached = CACHE_OPTIONS.values()
+    return {name: each.kind for name, each in parameters_of(Resilience).items() if name not in cached}
+
+
+def cache_kinds() -> dict[str, Kind]:
+    """Return what may stand under `cache:`."""
+    kinds = parameters_of(Resilience)
+    return {name: kinds[target].kind for name, target in CACHE_OPTIONS.items()}
+
+
+def _resilience(source: Source, findings: list[Finding]) -> Resilience:
+    failing = _values(source, "on_failure", failure_kinds(), mapping_at(source, ("on_failure",), findings), findings)
+    cached = _values(source, "cache", cache_kinds(), mapping_at(source, ("cache",), findings), findings)
+    settings: dict[str, Any] = {}
+    if failing and call_reporting(lambda: Resilience(**failing), ("on_failure",), findings) is not MISSING:
+        settings |= failing
+    renamed = {CACHE_OPTIONS[name]: value for name, value in (cached or {}).items()}
+    if renamed and call_reporting(lambda: Resilience(**renamed), ("cache",), findings) is not MISSING:
+        settings |= renamed
+    return Resilience(**settings)
+
+
+def _telemetry(source: Source, findings: list[Finding]) -> bool:
+    given: Any = source.data.get("telemetry")
+    if isinstance(given, bool):
+        return given
+    values = _values(source, "telemetry", {"enabled": Kind(bool)}, mapping_at(source, ("telemetry",), findings), findings)
+    return bool(values and values.get("enabled", True))

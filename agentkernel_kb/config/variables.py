@@ -1,0 +1,71 @@
+"""`${NAME}` and `${NAME:-default}`: variables of the environment in the texts of a configuration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from agentkernel_kb.config.faults import Finding, Key
+
+VARIABLE = re.compile(r"\$(?:\$|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\})")
+_BROKEN = re.compile(r"\$\{[^}]*\}?")
+_SHORTEST_MASKED = 4
+
+
+@dataclass
+class Variables:
+    """Puts variables into the texts of a configuration, and remembers what it put in.
+
+    Attributes:
+        environment: The variables.
+        findings: What was wrong: variables that are not set, braces that hold no name.
+        used: The variables that were put in, with their values.
+    """
+
+    environment: Mapping[str, str]
+    findings: list[Finding] = field(default_factory=list[Finding])
+    used: dict[str, str] = field(default_factory=dict[str, str])
+
+    def put_in(self, value: Any, key: Key = ()) -> Any:
+        """Return `value` with the variables of all texts in it put in. `$$` is a dollar sign; one that is empty is not set."""
+        if isinstance(value, Mapping):
+            items = cast("Mapping[Any, Any]", value).items()
+            return {name: self.put_in(item, (*key, str(name))) for name, item in items}
+        if isinstance(value, list | tuple):
+            return [self.put_in(item, (*key, number)) for number, item in enumerate(cast("Sequence[Any]", value))]
+        return self._text(value, key) if isinstance(value, str) and "$" in value else value
+
+    def _text(self, text: str, key: Key) -> str:
+        for broken in _BROKEN.finditer(VARIABLE.sub("", text)):
+            shown = broken[0] if len(broken[0]) <= len("${}") else "${…}"
+            message = f"{shown} is no reference to a variable. It is ${{NAME}} or ${{NAME:-default}}; $${{ for the characters."
+            self.findings.append(Finding(key, message))
+        return VARIABLE.sub(lambda found: self._value(found, key), text)
+
+    def _value(self, found: re.Match[str], key: Key) -> str:
+        name = found["name"]
+        if name is None:
+            return "$"
+        given = self.environment.get(name)
+        if given:
+            self.used[name] = given
+            return given
+        if found["default"] is None:
+            message = f"the environment variable {name} is not set. ${{{name}:-…}} gives it a default."
+            self.findings.append(Finding(key, message))
+            return ""
+        return found["default"]
+
+    def masked(self, text: str) -> str:
+        """Return `text` with every value that was put in replaced by the name of its variable."""
+        for name, value in sorted(self.used.items(), key=lambda item: -len(item[1])):
+            if len(value) >= _SHORTEST_MASKED:
+                text = text.replace(value, f"${{{name}}}")
+        return text
+
+
+def without_variables(text: str) -> str:
+    """Return what a text says by itself, once its references to variables are taken out; their defaults stay."""
+    return VARIABLE.sub(lambda found: found["default"] or "", text)

@@ -1,0 +1,169 @@
+"""YAML as data with the line of each part. What is no configuration is told in one line, with what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+
+from agentkernel_kb.config.faults import ConfigurationError, Fault, Finding, Key
+
+_MAX_BYTES = 1_000_000
+_MAX_DEPTH = 50
+_MAX_NODES = 100_000
+_CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+_MERGE = "tag:yaml.org,2002:merge"
+_CURES = {
+    "found character '\\t'": "Indent with blanks, never with tabs.",
+    "found undefined alias": "An alias *name takes what was marked with &name further up.",
+    "mapping values are not allowed here": "Put a text that holds ': ' in quotes, and check the indentation.",
+    "found unexpected end of stream": "A quote is opened and not closed.",
+    "expected ',' or ']'": "A list in brackets is closed with ].",
+    "expected ',' or '}'": "A mapping in braces is closed with }.",
+    "expected <block end>": "Check the indentation: entries of one block start in the same column.",
+    "could not find expected ':'": "Every entry is key: value, with a blank behind the colon.",
+    "found character '@'": "Put a text that starts with @ in quotes.",
+    "found character '`'": "Put a text that starts with ` in quotes.",
+    "found character '%'": "Put a text that starts with % in quotes.",
+    "expected a single document": "One file is one configuration: take the line --- out.",
+    "but found another document": "One file is one configuration: take the line --- out.",
+    "could not determine a constructor": "Tags of the kind !name are not used here.",
+}
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a file holds.
+
+    Attributes:
+        data: Mappings with keys of text, lists, scalars.
+        lines: The line on which each part starts, counted from 1.
+        findings: Keys that stand twice.
+    """
+
+    data: dict[str, Any]
+    lines: Mapping[Key, int]
+    findings: list[Finding]
+
+
+def read(path: Path) -> Content:
+    """Read a YAML file whose top is a mapping.
+
+    Raises:
+        ConfigurationError: It cannot be read, or is something else.
+    """
+    text, name = _text(path), str(path)
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        if not isinstance(node, yaml.MappingNode):
+            raise _error(name, 1, "the file is not a mapping of keys to values.")
+        reader = _Reader(loader)
+        data = reader.value(node, ())
+    except ConfigurationError:
+        raise
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise _error(name, line, f"not YAML: {_told(error)}") from None
+    except RecursionError:
+        raise _error(name, 1, "not YAML: it is too deep.") from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise _error(name, line, "not YAML: it holds a character that may not stand in a text file.") from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # A constructor fails at a date such as 2026-99-99.
+        raise _error(name, 1, f"not YAML ({type(error).__name__}).") from None
+    finally:
+        loader.dispose()
+    return Content(data, reader.lines, reader.findings)
+
+
+def _told(error: yaml.MarkedYAMLError) -> str:
+    problem = " ".join(str(error.problem or "it cannot be read").split())
+    if "another document" in problem:
+        problem = "it holds several documents"
+    cure = next((cure for part, cure in _CURES.items() if part in f"{problem} {error.context or ''}"), "")
+    return f"{problem}. {cure}".rstrip()
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise _error(str(path), None, f"There is no configuration file {path}.") from None
+    except OSError as error:
+        raise _error(str(path), None, f"The configuration file cannot be read: {error.strerror}.") from error
+    if len(data) > _MAX_BYTES:
+        raise _error(str(path), None, f"The configuration file is larger than {_MAX_BYTES:,} bytes.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _error(str(path), line, "the file is not UTF-8.") from None
+
+
+def _error(name: str, line: int | None, message: str) -> ConfigurationError:
+    return ConfigurationError([Fault("error", name, line, "", message)])
+
+
+class _Reader:
+    """Turns YAML nodes into data and keeps where each stood; keys are always text."""
+
+    def __init__(self, loader: yaml.SafeLoader) -> None:
+        self._construct: Any = loader.construct_object  # pyright: ignore[reportUnknownMemberType] - PyYAML's stubs leave it open
+        self._nodes = 0
+        self.lines: dict[Key, int] = {}
+        self.findings: list[Finding] = []
+
+    def value(self, node: yaml.Node, key: Key) -> Any:
+        self._nodes += 1
+        if len(key) > _MAX_DEPTH or self._nodes > _MAX_NODES:
+            raise _fault_at(node, "it is too deep, or its aliases repeat too much")
+        if not isinstance(node, yaml.ScalarNode) and node.tag not in _CONTAINERS:
+            raise _fault_at(node, f"there is no {node.tag}")
+        self.lines.setdefault(key, node.start_mark.line + 1)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, key)
+        if isinstance(node, yaml.SequenceNode):
+            items = cast("list[yaml.Node]", node.value)
+            return [self.value(item, (*key, number)) for number, item in enumerate(items)]
+        return self._scalar(cast("yaml.ScalarNode", node))
+
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
+        try:
+            return self._construct(node)
+        except (ValueError, OverflowError):
+            raise _fault_at(node, "it looks like a date or a number and is none; put it in quotes") from None
+
+    def _mapping(self, node: yaml.MappingNode, key: Key) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        merged: list[yaml.Node] = []
+        for name_node, value_node in cast("list[tuple[yaml.Node, yaml.Node]]", node.value):
+            if name_node.tag == _MERGE:
+                merged += self._merged(value_node)
+                continue
+            name = name_node.value if isinstance(name_node, yaml.ScalarNode) else str(name_node.start_mark)
+            inner = (*key, name)
+            if name in found:
+                first = self.lines[inner]
+                message = f"the key stands twice, on line {first} and {name_node.start_mark.line + 1}. Keep one of them."
+                self.findings.append(Finding(inner, message))
+                continue
+            self.lines.setdefault(inner, name_node.start_mark.line + 1)
+            found[name] = self.value(value_node, inner)
+        for each in merged:
+            found = {**self.value(each, key), **found}
+        return found
+
+    def _merged(self, node: yaml.Node) -> list[yaml.Node]:
+        """Return the mappings that `<<` takes in; those named first count."""
+        nodes = cast("list[yaml.Node]", node.value) if isinstance(node, yaml.SequenceNode) else [node]
+        if not all(isinstance(each, yaml.MappingNode) for each in nodes):
+            raise _fault_at(node, "<< takes an alias of a mapping, or a list of those")
+        return nodes
+
+
+def _fault_at(node: yaml.Node, problem: str) -> yaml.MarkedYAMLError:
+    return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
