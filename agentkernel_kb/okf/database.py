@@ -61,10 +61,7 @@ def is_damage(error: BaseException) -> bool:
     code = getattr(error, "sqlite_errorcode", None)
     if isinstance(code, int) and code & 0xFF in _DAMAGE:
         return True
-    return isinstance(error, sqlite3.DatabaseError) and any(
-        words in str(error)
-        for words in ("malformed", "fts5: corruption", "no such table", "no such column", "vtable constructor")
-    )
+    return isinstance(error, sqlite3.DatabaseError) and any(words in str(error) for words in _DAMAGED_WORDS)
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
@@ -187,8 +184,13 @@ class MemoryDatabase(_Connections):
     def __init__(self) -> None:
         super().__init__(f"file:/okf-{uuid.uuid4().hex}?vfs=memdb", threading.RLock())
         self._keeper = connect(self._uri, _READER_CACHE_KB)
-        create_tables(self._keeper)
-        self._keeper.executescript(schema.INDEXES)
+        weakref.finalize(self, self._keeper.close)
+        try:
+            create_tables(self._keeper)
+            self._keeper.executescript(schema.INDEXES)
+        except BaseException:
+            self._keeper.close()
+            raise
 
     def close(self) -> None:
         """Forget everything. May be called twice."""
@@ -197,7 +199,11 @@ class MemoryDatabase(_Connections):
 
     def _opened(self, cache_kb: int) -> sqlite3.Connection:
         connection = super()._opened(cache_kb)
-        connection.execute("PRAGMA temp_store = MEMORY")
+        try:
+            connection.execute("PRAGMA temp_store = MEMORY")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
 

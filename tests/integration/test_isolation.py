@@ -420,7 +420,8 @@ def test_an_engine_whose_parent_ends_while_it_opens_is_closed(tmp_path: Path) ->
 
 
 FORK = """
-import os, sys
+import os, sys, warnings
+warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)  # Python 3.12 tells every fork so.
 from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.isolation import ChildPool, Launch
 pool = ChildPool(Launch("isolation_engine"), "engine")

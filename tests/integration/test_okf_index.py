@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import shutil
@@ -10,7 +11,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -317,6 +320,29 @@ def test_an_sqlite_without_full_text_search_is_named(monkeypatch: pytest.MonkeyP
         database.MemoryDatabase()
 
 
+@pytest.mark.parametrize("kept", [True, False], ids=["on disk", "in memory"])
+def test_a_manager_that_is_dropped_closes_its_connections(tmp_path: Path, kept: bool):
+    """Python says so from 3.13 on, where one is left to it."""
+    backend = opened(tmp_path / "x", {"a.md": concept("A")}, index=tmp_path / "index" if kept else None)
+    backend.search("a")
+    with warnings.catch_warnings(record=True) as noted, unraisable() as raised:
+        warnings.simplefilter("always")
+        del backend
+        gc.collect()
+    assert (noted, raised) == ([], [])
+
+
+@contextmanager
+def unraisable() -> Generator[list[object]]:
+    """Collect what is raised where nobody can catch it."""
+    raised: list[object] = []
+    before, sys.unraisablehook = sys.unraisablehook, raised.append
+    try:
+        yield raised
+    finally:
+        sys.unraisablehook = before
+
+
 # Several processes.
 
 OPENER = """
@@ -361,6 +387,7 @@ def asked_in_a_fork(backend: OKFManager, answers: Any) -> None:
     answers.put(ids(backend.search("body42")))
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_a_fork_reads_through_connections_of_its_own(tmp_path: Path):
     write(tmp_path / "x", DOCUMENTS)
