@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agentkernel_kb.embed import HashEmbedder
+    from agentkernel_kb.embed import CallableEmbedder, HashEmbedder, OpenAIEmbedder
     from agentkernel_kb.rag.chunk import Chunk, VectorRecord, VectorSearchResult
     from agentkernel_kb.rag.chunkers import ApproxTokenChunker, ChunkerBase, HeadingChunker, RecursiveCharacterSplitter
     from agentkernel_kb.rag.content import DataBlock, TextBlock
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "embed": ("HashEmbedder",),
+    "embed": ("CallableEmbedder", "HashEmbedder", "OpenAIEmbedder"),
     "rag.chunk": ("Chunk", "VectorRecord", "VectorSearchResult"),
     "rag.chunkers": ("ApproxTokenChunker", "ChunkerBase", "HeadingChunker", "RecursiveCharacterSplitter"),
     "rag.content": ("DataBlock", "TextBlock"),
@@ -65,6 +65,7 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "ApproxTokenChunker",
     "AtomicVectorStore",
+    "CallableEmbedder",
     "Chunk",
     "ChunkerBase",
     "Citation",
@@ -77,6 +78,7 @@ __all__ = [
     "HeadingChunker",
     "IndexReport",
     "Loader",
+    "OpenAIEmbedder",
     "RAGAnswer",
     "RecursiveCharacterSplitter",
     "Reranker",
