@@ -1,0 +1,1 @@
+"""The commands, one module each: `register(app)` adds it, or a group of them."""

@@ -1,0 +1,28 @@
+"""An exception as one sentence and an exit code."""
+
+from __future__ import annotations
+
+from agentkernel_kb.cli.exits import Code, CommandError
+from agentkernel_kb.errors import KnowledgeConnectionError, KnowledgeError, KnowledgeTimeoutError
+from agentkernel_kb.render import one_line
+
+
+def explained(error: Exception) -> CommandError:
+    """Return what to tell whoever ran the command.
+
+    The messages of this library's errors help; those of others may hold anything, so that only their type is told.
+    """
+    if isinstance(error, CommandError):
+        return error
+    if isinstance(error, KnowledgeConnectionError | KnowledgeTimeoutError):
+        return CommandError(_sentence(error), Code.UNREACHABLE)
+    if isinstance(error, KnowledgeError):
+        return CommandError(_sentence(error))
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return CommandError(f"{where}{error.strerror}.")
+    return CommandError(f"Something went wrong that should not ({type(error).__name__}). --debug shows where.")
+
+
+def _sentence(error: KnowledgeError) -> str:
+    return one_line(str(error)) or f"It failed with {type(error).__name__}."
