@@ -48,6 +48,9 @@ class KnowledgeBase(ABC):
     requires_identity: bool = False
     """Every call has to act for somebody (`agentkernel_kb.identity`); an instance may set it when it is constructed."""
 
+    db_system: str = ""
+    """The product behind it, as OpenTelemetry names it in `db.system.name` (`postgresql`, `neo4j`, …); `""` for other ones."""
+
     def __init__(self, capabilities: KnowledgeCapabilities, name: str | None = None) -> None:
         self._given_name = name or ""
         self.validate_capabilities(capabilities, self._kb_subject())

@@ -22,13 +22,14 @@ from agentkernel_kb.router.events import ToolEvent
 from agentkernel_kb.router.health import BackendHealth
 from agentkernel_kb.router.limits import Limits
 from agentkernel_kb.router.overview import Overview
-from agentkernel_kb.router.plan import Planner, Registered, register
+from agentkernel_kb.router.plan import ALL, Planner, Registered, register
 from agentkernel_kb.router.resilience import Resilience, Shield, checked_resilience
 from agentkernel_kb.router.semantic_map import SemanticMap
+from agentkernel_kb.router.telemetry import Telemetry, telemetry_of
 from agentkernel_kb.router.tools import Serve, ServeAsync, emitted, make_tool
 
 _LOG = logging.getLogger("agentkernel_kb.router")
-_RESERVED_NAMES = ("*",)
+_RESERVED_NAMES = (ALL,)
 
 Tool = Callable[..., str]
 AsyncTool = Callable[..., Coroutine[Any, Any, str]]
@@ -49,10 +50,12 @@ class KnowledgeBuilder:
             do nothing are not there for it.
         on_event: Called with a `ToolEvent` after each call, in the thread or on the event loop of that call: keep it quick.
             What it raises is logged and goes no further.
+        telemetry: Tell OpenTelemetry of each call, by the tracer and the meter that the application has set up.
 
     Raises:
         AKConfigError: A backend is no `KnowledgeBase`, two share a name, the map is faulty, a row scope is set for a backend
             that does not declare `filters`, or another argument is of the wrong type.
+        KnowledgeDependencyError: Telemetry is wanted, and the API of OpenTelemetry is not installed.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class KnowledgeBuilder:
         resilience: Resilience | None = None,
         access: Access | None = None,
         on_event: Callable[[ToolEvent], object] | None = None,
+        telemetry: bool = False,
     ) -> None:
         self._given = _checked_backends(backends)
         self._registered = _registered(self._given, access)
@@ -72,7 +76,8 @@ class KnowledgeBuilder:
         if on_event is not None and (not callable(on_event) or is_coroutine_function(on_event)):
             raise AKConfigError("on_event must be a plain callable that takes a ToolEvent: nobody awaits a coroutine there.")
         self._shield = Shield(checked_resilience(resilience), self._registered.values(), self._limits)
-        self._caller = Caller(Planner(self._registered, self._map, self._limits, access), self._limits, self._shield, on_event)
+        planner = Planner(self._registered, self._map, self._limits, access)
+        self._caller = Caller(planner, self._limits, self._shield, on_event, _telemetry(telemetry))
         self._overview = Overview(list(self._registered.values()), self._caller)
 
     @property
@@ -143,7 +148,7 @@ class KnowledgeBuilder:
     def close(self) -> None:
         """Close every backend. May be called twice; a backend that fails to close is logged and the others are closed."""
         if not self._caller.closed:
-            self._caller.closed = True
+            self._caller.close()
             self._shield.forget()
             for name, backend in self._given.items():
                 try:
@@ -155,7 +160,7 @@ class KnowledgeBuilder:
     async def aclose(self) -> None:
         """Close every backend without blocking the event loop."""
         if not self._caller.closed:
-            self._caller.closed = True
+            self._caller.close()
             self._shield.forget()
             for name, backend in self._given.items():
                 try:
@@ -225,6 +230,12 @@ def _checked_backends(backends: Iterable[KnowledgeBase]) -> dict[str, KnowledgeB
             raise AKConfigError(f"Two knowledge bases are called '{name}'. Give one of them another name.")
         checked[name] = backend
     return checked
+
+
+def _telemetry(wanted: bool) -> Telemetry:
+    if not isinstance(wanted, bool):
+        raise AKConfigError(f"telemetry must be True or False, not {type(wanted).__name__}.")
+    return telemetry_of(wanted)
 
 
 def _checked_limits(limits: Limits | None) -> Limits:

@@ -9,9 +9,11 @@ from itertools import islice
 from typing import cast
 
 from agentkernel_kb.model import Record, RecordPage
-from agentkernel_kb.render import metadata_of, one_line, to_text
+from agentkernel_kb.render import metadata_of, one_line, record_line, to_text, usable_id
+from agentkernel_kb.router.breaker import Kind
 from agentkernel_kb.router.events import Outcome
 from agentkernel_kb.router.failures import broken_contract
+from agentkernel_kb.router.fusion import Hit, keys_of
 from agentkernel_kb.router.limits import Limits
 from agentkernel_kb.router.plan import Plan
 
@@ -37,11 +39,28 @@ _BY_CHARACTERS = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a call tells the model, and how it counts."""
+    """What a call tells the model, and how it counts.
+
+    Attributes:
+        text: What the model reads; of a call whose records are to be fused, only what is to be said besides.
+        outcome: How it ended.
+        rows: Records in it.
+        hits: The records, where they are to be fused.
+        more: The store has more than these hits.
+        kind: How the backend was not there, where that is what happened.
+    """
 
     text: str
     outcome: Outcome
     rows: int = 0
+    hits: tuple[Hit, ...] = ()
+    more: bool = False
+    kind: Kind | None = None
+
+    @property
+    def size(self) -> int:
+        """Characters of it."""
+        return len(self.text) + sum(len(hit.line) for hit in self.hits)
 
 
 def written_answer(plan: Plan, ids: object, limits: Limits) -> Answer:
@@ -66,6 +85,38 @@ def records_answer(plan: Plan, returned: object, limits: Limits) -> Answer:
     page = _Page(plan, limits, _shortened(records[:most], limits.characters), bounded_by)
     page.learn(returned, len(records), min(len(records), most))
     return page.fit()
+
+
+def hits_answer(plan: Plan, returned: object, limits: Limits) -> Answer:
+    """Take what a search returned as hits to be fused with those of other backends.
+
+    Raises:
+        Refusal: It is no list of records.
+    """
+    records = _records(plan, returned, plan.limit)
+    shown = _shortened(records[: plan.limit], limits.characters)
+    more = len(records) > len(shown) or (isinstance(returned, RecordPage) and returned.more)
+    return Answer("", "ok" if shown else "empty", len(shown), tuple(_hit(plan, record) for record in shown), more)
+
+
+def _hit(plan: Plan, record: Record) -> Hit:
+    metadata = metadata_of(record)
+    identity = usable_id(metadata) or ""
+    source: object = metadata.get("source")
+    line = _line(plan, record, identity)
+    keys = keys_of(identity, "" if source is None else to_text(source), record["text"])
+    return Hit(plan.target.name, identity if plan.target.capabilities.fetch else "", keys, line)
+
+
+def _line(plan: Plan, record: Record, identity: str) -> str:
+    """Return a record as its backend renders it, without dash and id; one that renders no lines with dashes is not asked."""
+    rendered = to_text(plan.target.backend.format_results([record]))
+    if not rendered.startswith("- "):
+        rendered = record_line(record, with_id=False)
+    text = rendered.removeprefix("- ")
+    if identity and text.startswith(f"[{identity}] "):
+        return text.removeprefix(f"[{identity}] ")
+    return f"\\{text}" if text.startswith("[") else text
 
 
 def _most_rows(plan: Plan, cap: int) -> tuple[int, str]:

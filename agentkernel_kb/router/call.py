@@ -1,10 +1,12 @@
-"""One guarded call, end to end, used by every tool that asks one backend, in its plain and its async form.
+"""One guarded call, end to end, used by every tool that asks for records, in its plain and its async form.
 
-    1 find the backend · 2 check what it declares · 3 resolve the semantic map          Planner.plan
-    4 look whether it acts for somebody, and whether the backend is left alone          _plan, Shield.enter
-    5 prove that a statement reads, run it within the deadline, again where that helps  run, arun: the only step with two forms
-    6 bound rows and characters · 7 render                                              records_answer, written_answer
-    8 observe: one event                                                                _observed
+    1 find the backend, or all that can rank · 2 check what it declares and the agent may do ·
+    3 resolve the semantic map                                                          Planner.plan, plan_all
+    4 look whether it acts for somebody, and whether the backend is left alone          _permit, Shield.enter
+    5 prove that a statement reads, run it within the deadline and the agent's row
+      scope, again where that helps                                                     run, arun: the only step with two forms
+    6 bound rows and characters · 7 render, or fuse what several backends found         records_answer, …, fused_answer
+    8 observe: an event and a span for the call and for each backend                    begin, end
 
 Nothing is raised into a framework: each failure becomes a sentence and an outcome of its own.
 """
@@ -13,34 +15,47 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
-from itertools import islice
-from typing import TYPE_CHECKING, Any, cast, get_args
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import get_args
 
-from agentkernel_kb.base import worker_pool
-from agentkernel_kb.errors import (
-    KnowledgeBackendError,
-    KnowledgeCapabilityError,
-    KnowledgeGuardError,
-    KnowledgeStateError,
-    KnowledgeTimeoutError,
-)
+from agentkernel_kb.errors import KnowledgeCapabilityError, KnowledgeGuardError, KnowledgeStateError
 from agentkernel_kb.identity import required_identity
-from agentkernel_kb.model import Operation, Record, RecordPage
-from agentkernel_kb.router.answer import Answer, records_answer, written_answer
+from agentkernel_kb.model import Operation
+from agentkernel_kb.router.answer import Answer, hits_answer, records_answer, written_answer
 from agentkernel_kb.router.events import ToolEvent, emit
 from agentkernel_kb.router.failures import Refusal, from_exception, not_implemented, undeclared
+from agentkernel_kb.router.federation import Federation, Part, fused_answer
 from agentkernel_kb.router.limits import Limits
-from agentkernel_kb.router.plan import Plan, Planner, Request
-from agentkernel_kb.router.resilience import Shield
-
-if TYPE_CHECKING:
-    import asyncio
+from agentkernel_kb.router.plan import ALL, Plan, Planner, Request
+from agentkernel_kb.router.resilience import LeftAlone, Shield, kind_of
+from agentkernel_kb.router.running import arun, guarded, run
+from agentkernel_kb.router.telemetry import Open, Telemetry
 
 _LOG = logging.getLogger("agentkernel_kb.router")
-_SHORT_RECORDS = 20
-_SHORT_CHARS = 5_000
 _CLOSED_SENTENCE = "The knowledge bases are closed. No tool can reach them any more."
+_CANCELLED = Answer("", "cancelled")
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call that is being served.
+
+    Attributes:
+        request: The call as it arrived.
+        opened: Its span.
+        started: When it began, by `time.perf_counter()`.
+        plans: What its backends are asked, as far as that is known.
+        operation: The operation, for a tool that asks every backend something else than for records.
+        answer: How it ended.
+    """
+
+    request: Request
+    opened: Open | None
+    started: float = field(default_factory=time.perf_counter)
+    plans: list[Plan] = field(default_factory=list[Plan])
+    operation: str = ""
+    answer: Answer = _CANCELLED
 
 
 class Caller:
@@ -51,15 +66,23 @@ class Caller:
         limits: Bounds of every call.
         shield: Knows which backends are not there, and what to do then.
         on_event: Told of each call once it is over.
+        telemetry: Told as well, from the beginning.
     """
 
     def __init__(
-        self, planner: Planner, limits: Limits, shield: Shield, on_event: Callable[[ToolEvent], object] | None
+        self,
+        planner: Planner,
+        limits: Limits,
+        shield: Shield,
+        on_event: Callable[[ToolEvent], object] | None,
+        telemetry: Telemetry,
     ) -> None:
         self._planner = planner
         self.limits = limits
         self.shield = shield
         self._on_event = on_event
+        self.telemetry = telemetry
+        self._federation = Federation(limits, self.ask, self.aask)
         self.closed = False
 
     def call(self, request: Request, *, offers_write: bool = True) -> str:
@@ -69,42 +92,80 @@ class Caller:
             request: The call.
             offers_write: The agent has `write_kb` too, so that a refusal may point to it.
         """
-        started = time.perf_counter()
-        plan: Plan | None = None
+        call = self.begin(request)
         try:
-            plan = self._plan(request)
-            answer = self._asked(plan)
+            call.plans = self._plans(request)
+            if self._planner.asks_all(request):
+                call.answer = self._fused(request, self._federation.ask(call.plans))
+            else:
+                call.answer = self.ask(call.plans[0], offers_write=offers_write)
         except BaseException as error:
-            answer = self._failed(error, plan, offers_write)
             if must_go_on(error):
-                self._observed(request, plan, answer, started)
                 raise
-        return self._observed(request, plan, answer, started)
+            call.answer = self._failed(error, None)
+        finally:
+            self.end(call)
+        return call.answer.text
 
     async def acall(self, request: Request, *, offers_write: bool = True) -> str:
         """`call` without blocking the event loop."""
-        started = time.perf_counter()
-        plan: Plan | None = None
+        call = self.begin(request)
         try:
-            plan = self._plan(request)
-            answer = await self._aasked(plan)
+            call.plans = self._plans(request)
+            if self._planner.asks_all(request):
+                call.answer = self._fused(request, await self._federation.aask(call.plans))
+            else:
+                call.answer = await self.aask(call.plans[0], offers_write=offers_write)
         except BaseException as error:
-            answer = self._failed(error, plan, offers_write)
             if must_go_on(error):
-                self._observed(request, plan, answer, started)
                 raise
-        return self._observed(request, plan, answer, started)
+            call.answer = self._failed(error, None)
+        finally:
+            self.end(call)
+        return call.answer.text
 
-    def _plan(self, request: Request) -> Plan:
+    def _plans(self, request: Request) -> list[Plan]:
         if self.closed:
             raise Refusal("closed", _CLOSED_SENTENCE)
-        plan = self._planner.plan(request)
-        if plan.target.backend.requires_identity:
-            required_identity(plan.target.name)
-        return plan
+        return self._planner.plan_all(request) if self._planner.asks_all(request) else [self._planner.plan(request)]
+
+    def _fused(self, request: Request, parts: list[Part]) -> Answer:
+        for part in parts:
+            plan, answer = part.plan, part.answer
+            self._tell(request.tool, plan.target.name, plan.operation, answer, part.seconds, plan.attempts)
+        return fused_answer(parts, self._planner.limit_of(request), self.limits)
+
+    def ask(self, plan: Plan, *, offers_write: bool = False) -> Answer:
+        """Ask one backend; what goes wrong becomes an answer, but for what must go on."""
+        opened = self.telemetry.start_backend(plan.target.backend, plan.target.name, plan.operation)
+        started, answer = time.perf_counter(), _CANCELLED
+        try:
+            answer = self._asked(plan)
+        except BaseException as error:
+            if must_go_on(error):
+                raise
+            answer = self._failed(error, plan, offers_write)
+        finally:
+            self.telemetry.end_backend(opened, answer.outcome, answer.rows, plan.attempts, time.perf_counter() - started)
+        return answer
+
+    async def aask(self, plan: Plan, *, offers_write: bool = False) -> Answer:
+        """`ask` without blocking the event loop."""
+        opened = self.telemetry.start_backend(plan.target.backend, plan.target.name, plan.operation)
+        started, answer = time.perf_counter(), _CANCELLED
+        try:
+            answer = await self._aasked(plan)
+        except BaseException as error:
+            if must_go_on(error):
+                raise
+            answer = self._failed(error, plan, offers_write)
+        finally:
+            self.telemetry.end_backend(opened, answer.outcome, answer.rows, plan.attempts, time.perf_counter() - started)
+        return answer
 
     def _asked(self, plan: Plan) -> Answer:
         """Ask the backend, if it is not left alone, and again where that is safe and may help."""
+        _permit(plan)
         plan.ticket = self.shield.enter(plan.target.name)
         try:
             answer = self._heard(plan)
@@ -118,6 +179,7 @@ class Caller:
 
     async def _aasked(self, plan: Plan) -> Answer:
         """`_asked` without blocking the event loop."""
+        _permit(plan)
         plan.ticket = self.shield.enter(plan.target.name)
         try:
             answer = await self._aheard(plan)
@@ -148,31 +210,48 @@ class Caller:
 
     def _again(self, plan: Plan) -> Answer:
         plan.attempts += 1
-        return run(plan, self._serve)
+        opened = self.telemetry.start_attempt(plan)
+        failure: BaseException | None = None
+        try:
+            return run(plan, self._serve)
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            self.telemetry.end_attempt(opened, failure)
 
     async def _aagain(self, plan: Plan) -> Answer:
         plan.attempts += 1
-        return await arun(plan, self._serve, self._answer, self.limits.rows)
+        opened = self.telemetry.start_attempt(plan)
+        failure: BaseException | None = None
+        try:
+            return await arun(plan, self._serve, self._answer, self.limits.rows)
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            self.telemetry.end_attempt(opened, failure)
 
     def _serve(self, plan: Plan) -> Answer:
         """Run the operation and compose the answer, where what both take counts towards the deadline."""
-        return self._answer(plan, _guarded(plan, self.limits.rows))
+        return self._answer(plan, guarded(plan, self.limits.rows))
 
     def _answer(self, plan: Plan, returned: object) -> Answer:
         if plan.operation == "write":
             return written_answer(plan, returned, self.limits)
+        if plan.as_hits:
+            return hits_answer(plan, returned, self.limits)
         return records_answer(plan, returned, self.limits)
 
-    def _failed(self, error: BaseException, plan: Plan | None, offers_write: bool) -> Answer:
-        if must_go_on(error):
-            return Answer("", "cancelled")
+    def _failed(self, error: BaseException, plan: Plan | None, offers_write: bool = False) -> Answer:
         refusal = error if isinstance(error, Refusal) else self._refusal(error, plan)
         if plan and (stale := self.shield.stale(plan, error)):
             return stale
         sentence = refusal.sentence
         if offers_write and plan and isinstance(error, KnowledgeGuardError) and (writable := self._planner.names_taking(plan)):
             sentence += f" To write, use write_kb with: {writable}."
-        return Answer(sentence[: self.limits.characters], refusal.outcome)
+        kind = error.kind if isinstance(error, LeftAlone) else kind_of(error)
+        return Answer(sentence[: self.limits.characters], refusal.outcome, kind=kind)
 
     def _refusal(self, error: BaseException, plan: Plan | None) -> Refusal:
         name, operation = (plan.target.name, plan.operation) if plan else ("", "call")
@@ -187,16 +266,41 @@ class Caller:
             return Refusal("closed", _CLOSED_SENTENCE)
         return from_exception(error, name, operation, self.limits.seconds)
 
-    def _observed(self, request: Request, plan: Plan | None, answer: Answer, started: float) -> str:
-        name, operation = (plan.target.name, plan.operation) if plan else (self._planner.known_name(request.backend), "")
-        self.observe(request.tool, name, operation, answer, started, plan.attempts if plan else 0)
-        return answer.text
+    def begin(self, request: Request) -> Call:
+        """Begin to observe a call."""
+        return Call(request, self.telemetry.start_tool(request.tool))
 
-    def observe(self, tool: str, backend: str, operation: str, answer: Answer, started: float, attempts: int) -> None:
+    def end(self, call: Call) -> None:
         """Tell of a call that is over."""
-        milliseconds = (time.perf_counter() - started) * 1_000
-        event = ToolEvent(tool, backend, operation, answer.outcome, answer.rows, len(answer.text), milliseconds, attempts)
+        name, operation = self._about(call)
+        attempts = sum(plan.attempts for plan in call.plans)
+        seconds = time.perf_counter() - call.started
+        event = self._tell(call.request.tool, name, operation, call.answer, seconds, attempts)
+        self.telemetry.end_tool(call.opened, event)
+
+    def _about(self, call: Call) -> tuple[str, str]:
+        """Return whom a call asks, and for what."""
+        if call.operation:
+            return "", call.operation
+        operation = call.plans[0].operation if call.plans else ""
+        if self._planner.asks_all(call.request):
+            return ALL, operation
+        return call.plans[0].target.name if call.plans else self._planner.known_name(call.request.backend), operation
+
+    def _tell(self, tool: str, backend: str, operation: str, answer: Answer, seconds: float, attempts: int) -> ToolEvent:
+        event = ToolEvent(tool, backend, operation, answer.outcome, answer.rows, answer.size, seconds * 1_000, attempts)
         emit(event, self._on_event)
+        return event
+
+    def close(self) -> None:
+        """Serve no call any more."""
+        self.closed = True
+        self._federation.close()
+
+
+def _permit(plan: Plan) -> None:
+    if plan.target.backend.requires_identity:
+        required_identity(plan.target.name)
 
 
 def closed_answer() -> Answer:
@@ -217,101 +321,3 @@ def log_failure(error: BaseException, backend: str, operation: str) -> None:
     """Tell the operator what failed; what the error says may be confidential and is logged at DEBUG only."""
     _LOG.info("%s on '%s' failed: %s", operation, backend, type(error).__name__)
     _LOG.debug("%s on '%s' failed", operation, backend, exc_info=error)
-
-
-def run(plan: Plan, serve: Callable[[Plan], Answer]) -> Answer:
-    """Serve a call: in this thread if its operation promises to give up in time, else in a worker of its backend.
-
-    Raises:
-        KnowledgeTimeoutError: A worker did not answer in time; what it does goes on and is dropped.
-    """
-    if _gives_up_by_itself(plan):
-        return serve(plan)
-    future = worker_pool(plan.target.backend).submit(serve, plan)
-    try:
-        return future.result(plan.seconds_left())
-    except TimeoutError:
-        if future.done():  # The backend's own time-out, not ours.
-            raise
-        future.cancel()
-        raise KnowledgeTimeoutError("no answer in time") from None
-
-
-def _gives_up_by_itself(plan: Plan) -> bool:
-    proof_is_bounded = plan.operation != "query" or not plan.target.guards or "timeout" in plan.target.guard_options
-    return proof_is_bounded and "timeout" in plan.way.options
-
-
-def _guarded(plan: Plan, max_rows: int) -> object:
-    if plan.operation == "query":
-        _prove(plan)
-    operation = getattr(plan.target.backend, plan.way.method)
-    returned = operation(*plan.positional, **plan.options(plan.way.options, max_rows))
-    if isinstance(returned, Iterator):  # It does its work as it is read: here, and not where the answer is composed.
-        taken = list(islice(cast("Iterator[Record]", returned), max_rows + 1))
-        return RecordPage(taken, more=len(taken) > max_rows)
-    return returned
-
-
-def _prove(plan: Plan) -> None:
-    timeout = plan.options(plan.target.guard_options & {"timeout"}, 0)
-    plan.target.backend.check_read(plan.positional[0], allow=plan.allow, **timeout)
-
-
-async def arun(plan: Plan, serve: Callable[[Plan], Answer], compose: Callable[[Plan, object], Answer], max_rows: int) -> Answer:
-    """Serve a call by the operation's own twin, or in a worker; it is left behind if it does not answer in time.
-
-    Raises:
-        KnowledgeTimeoutError: It did not.
-        KnowledgeBackendError: The backend cancelled its own work.
-    """
-    import asyncio  # Loaded by whoever runs an event loop; a program without one doesn't pay for it.
-
-    if plan.way.native:
-        work: asyncio.Future[Answer] = asyncio.ensure_future(_native(plan, compose, max_rows))
-    else:
-        work = asyncio.wrap_future(worker_pool(plan.target.backend).submit(serve, plan))
-    try:
-        await asyncio.wait({work}, timeout=plan.seconds_left())
-    except asyncio.CancelledError:
-        abandon(work)
-        raise
-    if work.cancelled():  # By something inside the backend: nobody cancelled this call.
-        raise KnowledgeBackendError("the backend cancelled its own work")
-    if work.done():
-        return work.result()
-    abandon(work)
-    raise KnowledgeTimeoutError("no answer in time")
-
-
-async def _native(plan: Plan, compose: Callable[[Plan, object], Answer], max_rows: int) -> Answer:
-    import asyncio
-
-    # A proof takes a parse, or a question to the server, and a long answer takes rendering: neither on the event loop.
-    pool = worker_pool(plan.target.backend)
-    if plan.operation == "query" and plan.target.guards:
-        await asyncio.wrap_future(pool.submit(_prove, plan))
-    operation = getattr(plan.target.backend, f"a{plan.way.method}")
-    returned = await operation(*plan.positional, **plan.options(plan.way.async_options, max_rows))
-    if _is_short(returned):
-        return compose(plan, returned)
-    return await asyncio.wrap_future(pool.submit(compose, plan, returned))
-
-
-def _is_short(returned: object) -> bool:
-    """Tell whether an answer of these records is composed faster than a thread is changed."""
-    if not isinstance(returned, list) or len(cast("list[object]", returned)) > _SHORT_RECORDS:
-        return False
-    return sum(map(_length, cast("list[object]", returned))) <= _SHORT_CHARS
-
-
-def _length(record: object) -> int:
-    """Return the length of a record's text; what is no plain text counts as long."""
-    text: object = cast("dict[str, object]", record).get("text") if isinstance(record, dict) else None
-    return len(text) if isinstance(text, str) else _SHORT_CHARS + 1
-
-
-def abandon(work: asyncio.Future[Any]) -> None:
-    """Cancel work that nobody waits for any more, and see its exception, so that asyncio does not log it with its text."""
-    work.cancel()
-    work.add_done_callback(lambda done: done.cancelled() or done.exception())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from functools import partial
@@ -15,10 +14,11 @@ from agentkernel_kb.identity import current_identity, required_identity
 from agentkernel_kb.render import encode, one_line, to_text
 from agentkernel_kb.router.answer import Answer
 from agentkernel_kb.router.breaker import Ticket
-from agentkernel_kb.router.call import Caller, abandon, closed_answer, log_failure
+from agentkernel_kb.router.call import Call, Caller, closed_answer, log_failure
 from agentkernel_kb.router.failures import Refusal, from_exception
 from agentkernel_kb.router.limits import Limits
 from agentkernel_kb.router.plan import Registered, Request
+from agentkernel_kb.router.running import abandon
 
 T = TypeVar("T")
 
@@ -50,21 +50,32 @@ class Overview:
 
     def call(self, request: Request) -> str:
         """Ask every backend at once and compose the answer; never raises an `Exception`."""
-        started = time.perf_counter()
-        if (refused := self._refused(request)) is not None:
-            return self._observed(request.tool, refused, started)
-        asking = self._ask(request.tool)
-        wait(asking.asked.values(), timeout=self._caller.limits.seconds)
-        return self._observed(request.tool, self._answer(request.tool, asking), started)
+        call = self._begin(request)
+        try:
+            if (refused := self._refused(request)) is not None:
+                call.answer = refused
+            else:
+                asking = self._ask(request.tool)
+                wait(asking.asked.values(), timeout=self._caller.limits.seconds)
+                call.answer = self._answer(request.tool, asking)
+        finally:
+            self._caller.end(call)
+        return call.answer.text
 
     async def acall(self, request: Request) -> str:
         """Ask every backend at once without blocking the event loop."""
+        call = self._begin(request)
+        try:
+            refused = self._refused(request)
+            call.answer = await self._awaited(request.tool) if refused is None else refused
+        finally:
+            self._caller.end(call)
+        return call.answer.text
+
+    async def _awaited(self, tool: str) -> Answer:
         import asyncio
 
-        started = time.perf_counter()
-        if (refused := self._refused(request)) is not None:
-            return self._observed(request.tool, refused, started)
-        asking = self._ask(request.tool)
+        asking = self._ask(tool)
         waiting = [asyncio.wrap_future(future) for future in asking.asked.values()]
         try:
             if waiting:
@@ -72,12 +83,16 @@ class Overview:
         except asyncio.CancelledError:
             for name, ticket in asking.tickets.items():
                 self._caller.shield.breakers[name].left(ticket)
-            self._observed(request.tool, Answer("", "cancelled"), started)
             raise
         finally:
             for future in waiting:
                 abandon(future)
-        return self._observed(request.tool, self._answer(request.tool, asking), started)
+        return self._answer(tool, asking)
+
+    def _begin(self, request: Request) -> Call:
+        call = self._caller.begin(request)
+        call.operation = "schema" if request.tool == "get_schemas" else "describe"
+        return call
 
     def _refused(self, request: Request) -> Answer | None:
         if request.fault:
@@ -117,10 +132,6 @@ class Overview:
             self._caller.shield.breakers[each.name].left(ticket)
         else:
             self._caller.shield.failed(each, ticket, error)
-
-    def _observed(self, tool: str, answer: Answer, started: float) -> str:
-        self._caller.observe(tool, "", "schema" if tool == "get_schemas" else "describe", answer, started, 0)
-        return answer.text
 
 
 def ask(backend: KnowledgeBase, question: Callable[[KnowledgeBase], T]) -> Future[T]:

@@ -20,6 +20,12 @@ from agentkernel_kb.router.statement import outer_limit
 
 DEFAULT_LIMIT = 3
 DEFAULT_BROWSE_LIMIT = 50
+ALL = "*"
+"""What stands for every backend that can rank, in `search_kb`."""
+
+_DEPTH = 10
+"""How many hits each of several backends is asked for at least, so that one record's ranks can add up."""
+
 Bound = Literal["limit", "rows", "statement"]
 _OPTIONS = frozenset(("timeout", "allow", "max_rows"))
 _SCOPED_OPTIONS = _OPTIONS | {"filters"}
@@ -104,6 +110,7 @@ class Plan:
         deadline: When it has to be over, by `time.monotonic()`.
         ticket: How it went through to its backend, see `Breaker`.
         attempts: How often it was made.
+        as_hits: Its records are to be fused with those of others, and not to be read as they are.
     """
 
     target: Registered
@@ -116,6 +123,7 @@ class Plan:
     deadline: float
     ticket: Ticket = PASS
     attempts: int = 0
+    as_hits: bool = False
 
     def seconds_left(self) -> float:
         """Return the time left, never negative."""
@@ -183,6 +191,8 @@ class Planner:
         self._access = access
         self._map = semantic_map
         self._limits = limits
+        self.offers_all = len(self.names_supporting("search")) > 1
+        """More than one backend can rank, so that all may be asked at once."""
         self._planners: dict[str, Callable[[Registered, Mapping[str, object]], Plan]] = {
             "read_kb": self._read,
             "search_kb": self._search,
@@ -202,6 +212,36 @@ class Planner:
             raise Refusal("bad_argument", request.fault)
         return self._planners[request.tool](self.find(request.backend), request.arguments)
 
+    def asks_all(self, request: Request) -> bool:
+        """Tell whether a call is one to every backend that can rank."""
+        return request.tool == "search_kb" and understood.as_name(request.backend) == ALL and self.offers_all
+
+    def plan_all(self, request: Request) -> list[Plan]:
+        """Return what a call to every backend that can rank is going to do: one search of each, all within one deadline.
+
+        Raises:
+            Refusal: It can't be done; the refusal says why.
+            UnknownTokenError: A placeholder is not known.
+        """
+        if request.fault:
+            raise Refusal("bad_argument", request.fault)
+        text = self._searched(request.arguments)
+        limit = min(self._limits.rows, max(_DEPTH, self.limit_of(request)))
+        deadline = time.monotonic() + self._limits.seconds
+        targets = [self._registered[name] for name in self.names_supporting("search")]
+        return [
+            Plan(each, "search", each.ways["search"], (text, limit), limit, self._bound(limit), (), deadline, as_hits=True)
+            for each in targets
+        ]
+
+    def limit_of(self, request: Request) -> int:
+        """Return how many records a search may answer with.
+
+        Raises:
+            Refusal: What was given is no number.
+        """
+        return self._limit(request.arguments, DEFAULT_LIMIT)
+
     def find(self, name: object) -> Registered:
         """Return the backend of that name.
 
@@ -211,6 +251,8 @@ class Planner:
         target = self._registered.get(name) if isinstance(name, str) else None
         if target is None:
             target = self._registered.get(understood.as_name(name))
+        if target is None and self.offers_all and understood.as_name(name) == ALL:
+            raise Refusal("bad_argument", f"'{ALL}' is for search_kb. This takes one of {list(self._registered)}.")
         if target is None:
             raise unknown_backend(understood.shown(understood.as_name(name)), self._registered)
         return target
@@ -256,13 +298,19 @@ class Planner:
 
     def _search(self, target: Registered, given: Mapping[str, object]) -> Plan:
         way = self._way(target, "search")
-        text, _ = self._map.resolve(understood.as_required_text(given["query"], "query", "what to look for, in plain words"))
+        text = self._searched(given)
         limit = self._limit(given, DEFAULT_LIMIT)
         return self._plan(target, "search", way, (text, limit), limit)
 
+    def _searched(self, given: Mapping[str, object]) -> str:
+        return self._map.resolve(understood.as_required_text(given["query"], "query", "what to look for, in plain words"))[0]
+
     def _fetch(self, target: Registered, given: Mapping[str, object]) -> Plan:
         way = self._way(target, "fetch")
-        ids = [self._resolved_name(identity) for identity in understood.as_ids(given["ids"], self._limits.rows)]
+        given_ids = understood.as_ids(given["ids"], self._limits.rows)
+        if self.offers_all:  # As a search of all shows them: with the name of the backend in the brackets.
+            given_ids = list(dict.fromkeys(identity.removeprefix(f"{target.name}: ") for identity in given_ids))
+        ids = [self._resolved_name(identity) for identity in given_ids]
         return self._plan(target, "fetch", way, (ids,), len(ids))
 
     def _browse(self, target: Registered, given: Mapping[str, object]) -> Plan:

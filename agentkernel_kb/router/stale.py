@@ -17,7 +17,7 @@ from agentkernel_kb.router.plan import Plan
 ROOM_FOR_LABEL = 250
 """Characters of an answer that are left for the line that says how old it is."""
 
-_Key = tuple[Identity | None, str, str, tuple[object, ...], int, str, tuple[str, ...]]
+_Key = tuple[Identity | None, str, str, tuple[object, ...], int, str, tuple[str, ...], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class StaleAnswers:
             longest: Most characters of an answer.
         """
         key = _key(plan)
-        size = len(answer.text) + _key_size(key)
+        size = answer.size + _key_size(key)
         with self._lock:
             self._drop(key)
             if len(answer.text) > longest - ROOM_FOR_LABEL or size > self._characters:
@@ -102,7 +102,16 @@ class StaleAnswers:
 
 def _key(plan: Plan) -> _Key:
     arguments = tuple(_hashable(argument) for argument in plan.positional)
-    return current_identity(), plan.target.name, plan.operation, arguments, plan.limit, plan.bounded_by, plan.allow
+    return (
+        current_identity(),
+        plan.target.name,
+        plan.operation,
+        arguments,
+        plan.limit,
+        plan.bounded_by,
+        plan.allow,
+        plan.as_hits,
+    )
 
 
 def _hashable(argument: object) -> object:

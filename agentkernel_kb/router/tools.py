@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agentkernel_kb.model import KnowledgeCapabilities, Operation, ToolDescription, argument_fault, arguments_of
-from agentkernel_kb.router.plan import DEFAULT_BROWSE_LIMIT, DEFAULT_LIMIT, Request
+from agentkernel_kb.router.plan import ALL, DEFAULT_BROWSE_LIMIT, DEFAULT_LIMIT, Request
 
 Serve = Callable[[Request], str]
 ServeAsync = Callable[[Request], Coroutine[Any, Any, str]]
@@ -60,6 +60,7 @@ class ToolSpec:
         gated: The tool only exists where some backend is named in it.
         read_only: The tool changes nothing.
         asks_all: The tool asks every backend and takes no arguments.
+        asks_any: The tool can be asked of one backend, or of all that can serve it.
     """
 
     request: Callable[..., Request]
@@ -69,6 +70,7 @@ class ToolSpec:
     gated: bool = False
     read_only: bool = True
     asks_all: bool = False
+    asks_any: bool = False
 
     @property
     def name(self) -> str:
@@ -120,6 +122,7 @@ TOOLS = (
         {"backend": _BACKEND, "query": "What to look for in plain words, for example refund period.", "limit": _LIMIT},
         serves=("search",),
         gated=True,
+        asks_any=True,
     ),
     ToolSpec(
         _fetch_kb,
@@ -138,11 +141,16 @@ TOOLS = (
 )
 
 
+_BY_ALL = "Name of the knowledge base, or * for all at once: records then stand under [name: id]."
+
+
 def emitted(capabilities: Mapping[str, KnowledgeCapabilities], *, writable: bool) -> list[tuple[ToolSpec, list[str]]]:
-    """Return the tools that these backends can serve, each with the names of those that can."""
+    """Return the tools that these backends can serve, each with the names of those that can, and `*` where all can be asked."""
     chosen: list[tuple[ToolSpec, list[str]]] = []
     for spec in TOOLS:
         names = [name for name, own in capabilities.items() if not spec.serves or any(map(own.supports, spec.serves))]
+        if spec.asks_any and len(names) > 1:
+            spec, names = replace(spec, parameters={**spec.parameters, "backend": _BY_ALL}), [*names, ALL]
         if (names or not spec.gated) and (writable or spec.read_only):
             chosen.append((spec, names or list(capabilities)))
     return chosen
