@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agentkernel_kb.config.backends import DeclaredBackend
-    from agentkernel_kb.config.configuration import Configuration, check, load
+    from agentkernel_kb.config.configuration import Configuration
     from agentkernel_kb.config.faults import ConfigurationError, Fault
+    from agentkernel_kb.config.loading import check, load
     from agentkernel_kb.config.okf import OKFConfiguration, load_okf
 
 _HOME_OF = {
@@ -17,8 +18,8 @@ _HOME_OF = {
     "DeclaredBackend": "backends",
     "Fault": "faults",
     "OKFConfiguration": "okf",
-    "check": "configuration",
-    "load": "configuration",
+    "check": "loading",
+    "load": "loading",
     "load_okf": "okf",
 }
 

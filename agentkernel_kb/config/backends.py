@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -19,6 +19,9 @@ from agentkernel_kb.render import one_line
 
 RESERVED = ("*", "description", "instructions")
 """Names that mean something else: every backend, and the two keys of an agent that are no backends."""
+
+COMMON_OPTIONS = ("type", "schema", "connect")
+"""What every backend may have beside the options of its type."""
 
 _CONNECT = Kind(Literal["eager", "lazy"])
 _SCHEMA = Kind(dict[str, Any])
@@ -113,22 +116,29 @@ def _type(source: Source, given: Any, key: Key, findings: list[Finding]) -> Back
 
 def _entry(
     source: Source, name: str, kind: BackendType, options: Mapping[str, Any], key: Key, findings: list[Finding]
-) -> Entry:
-    common = {"type", "schema", "connect"}
-    own = {option for option in options if option not in common}
-    known = {**kind.parameters}
-    if "name" in own:
+) -> Entry | None:
+    shown_schema = _schema_key(kind, options)
+    own = {option: value for option, value in options.items() if option not in ("type", "connect", shown_schema)}
+    if own.pop("name", None) is not None:
         findings.append(Finding((*key, "name"), f"the key is the name already: '{name}'. Take this line out."))
     if not takes_any(kind.make):
-        findings += _unknown_options(source, kind, own - {"name"}, key)
-    findings += [_missing(option, name, kind, key) for option in known.values() if option.required and option.name not in own]
+        findings += _unknown_options(source, kind, own, key)
+    known = kind.parameters
+    findings += [_missing(option, kind, key) for option in known.values() if option.required and option.name not in own]
     arguments = {
-        option: _argument(source, kind, known[option], (*key, option), findings) for option in options if option in known
+        option: _argument(source, kind, known[option], (*key, option), findings) if option in known else own[option]
+        for option in own
     }
-    arguments |= {option: options[option] for option in own - known.keys() - {"name"}}
-    eager = "connect" in options and checked(source, _CONNECT, (*key, "connect"), findings) == "eager"
-    schema: Any = checked(source, _SCHEMA, (*key, "schema"), findings) if options.get("schema") is not None else MISSING
-    return Entry(name, kind, arguments, {} if schema is MISSING else schema, eager)
+    connect: Any = checked(source, _CONNECT, (*key, "connect"), findings) if "connect" in options else "lazy"
+    schema: Any = checked(source, _SCHEMA, (*key, shown_schema), findings) if options.get(shown_schema) is not None else {}
+    if any(value is MISSING for value in (connect, schema, *arguments.values())):
+        return None
+    return Entry(name, kind, arguments, schema, connect == "eager")
+
+
+def _schema_key(kind: BackendType, options: Mapping[str, Any]) -> str:
+    """Return where the schema for agents stands: Trino has a `schema` of its own, which is a name."""
+    return "add_schema" if "schema" in kind.parameters and not isinstance(options.get("schema"), Mapping) else "schema"
 
 
 def _argument(source: Source, kind: BackendType, parameter: Parameter, key: Key, findings: list[Finding]) -> Any:
@@ -136,18 +146,20 @@ def _argument(source: Source, kind: BackendType, parameter: Parameter, key: Key,
     return value if value is MISSING else kind.placed(parameter, value, source.folder)
 
 
-def _missing(parameter: Parameter, name: str, kind: BackendType, key: Key) -> Finding:
+def _missing(parameter: Parameter, kind: BackendType, key: Key) -> Finding:
     return Finding(key, f"'{parameter.name}' is missing: a backend of type {kind.name} needs it.")
 
 
-def _unknown_options(source: Source, kind: BackendType, own: set[str], key: Key) -> list[Finding]:
-    known = [*kind.parameters, "type", "schema", "connect"]
+def _unknown_options(source: Source, kind: BackendType, own: Collection[str], key: Key) -> list[Finding]:
+    known = sorted({*kind.parameters, *COMMON_OPTIONS})
     found: list[Finding] = []
-    for option in sorted(own - set(known)):
-        hint = did_you_mean(option, known)
-        overlaid = (*key, "type") in source.origins and (*key, option) not in source.origins
-        if overlaid:
-            hint = f" It comes from the base, and the environment gives another type: set {option}: null there."
-        names = ", ".join(sorted(known))
-        found.append(Finding((*key, option), f"unknown option '{option}' of type {kind.name}.{hint} Known: {names}."))
+    for option in own:
+        if option not in known:
+            hint = did_you_mean(option, known)
+            origin = source.origins.get((*key, "type"))
+            if origin is not None and (*key, option) not in source.origins:
+                where = ".".join(map(str, origin[:2]))
+                hint = f" It comes from the base, and {where} gives another type: set {option}: null there."
+            message = f"a backend of type {kind.name} has no option '{option}'.{hint} Options: {', '.join(known)}."
+            found.append(Finding((*key, option), message))
     return found

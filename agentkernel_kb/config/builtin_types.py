@@ -101,7 +101,7 @@ def _is_file(arguments: Mapping[str, Any]) -> bool:
     return re.match(r"(?:sqlite|duckdb)\b", str(arguments.get("url"))) is not None
 
 
-def bundle_declares(_: Mapping[str, Any]) -> KnowledgeCapabilities:
+def bundle_declares(_: Mapping[str, Any] | None = None) -> KnowledgeCapabilities:
     """Return what a bundle can do for those who may; whether its store takes writes is known once it is open."""
     return KnowledgeCapabilities(
         kinds=["document"], search=True, search_mode="lexical", fetch=True, browse=True, writable=True, derives_schema=True

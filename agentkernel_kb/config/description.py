@@ -10,15 +10,17 @@ from agentkernel_kb.config.backends import DeclaredBackend, Entry, name_findings
 from agentkernel_kb.config.faults import Finding, Key
 from agentkernel_kb.config.kinds import Kind, parameters_of
 from agentkernel_kb.config.okf_block import Database, OKFBlock, check_okf_block
-from agentkernel_kb.config.policy import Agent, parse_agents
+from agentkernel_kb.config.policy import Agent, bundle_findings, parse_agents
 from agentkernel_kb.config.secrets import literal_secrets, shown
 from agentkernel_kb.config.source import Source
 from agentkernel_kb.config.values import MISSING, call_reporting, checked, mapping_at, said, unknown_keys
+from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.router.limits import Limits
 from agentkernel_kb.router.resilience import Resilience
 from agentkernel_kb.router.semantic_map import SemanticMap
 
 VERSION = 1
+_SHORTEST_HIDDEN = 4
 SECTIONS = (
     "version",
     "backends",
@@ -85,19 +87,31 @@ def describe(source: Source) -> Description:
         )
     findings += _collisions(backends, data)
     for name in backends:
-        findings += literal_secrets(source.written_at(("backends", name)), ("backends", name))
-    return Description(
+        findings += _secrets(source, name)
+    agents = parse_agents(mapping_at(source, ("agents",), findings), names, findings) if "agents" in data else None
+    findings += bundle_findings(agents, bundles.databases if bundles else {})
+    described = Description(
         source,
         parse_entries(source, backends, findings),
         _declared(source, backends, bundles),
         bundles,
-        parse_agents(source, mapping_at(source, ("agents",), findings), names, findings) if "agents" in data else None,
+        agents,
         _semantic_map(source, findings),
-        _made(source, "limits", Limits, findings) or Limits(),
+        _limits(source, findings),
         _resilience(source, findings),
         _telemetry(source, findings),
         findings,
     )
+    findings[:] = [each for each in findings if each in source.findings or each.key not in source.variables.missing]
+    return described
+
+
+def _secrets(source: Source, name: str) -> list[Finding]:
+    """Find the secrets that are written into a backend's options, and see to it that no message repeats them."""
+    found = list(literal_secrets(source.written_at(("backends", name)), ("backends", name)))
+    texts = (str(source.written_at(finding.key)) for finding in found)
+    source.variables.hidden.update(text for text in texts if len(text) >= _SHORTEST_HIDDEN)
+    return found
 
 
 def _check_version(version: Any, findings: list[Finding]) -> None:
@@ -174,19 +188,33 @@ def _token_finding(token: str, key: Key, findings: list[Finding]) -> bool:
     return False
 
 
-def _made(source: Source, section: str, make: Any, findings: list[Finding], prefix: str = "") -> Any:
-    """Return what a section's values make, `None` where it is not there or wrong."""
+def _limits(source: Source, findings: list[Finding]) -> Limits:
+    kinds = {name: each.kind for name, each in parameters_of(Limits).items()}
+    values = _values(source, "limits", kinds, findings)
+    return Limits(**values) if values and _agree(Limits, values, "limits", {}, findings) else Limits()
+
+
+def _agree(make: Any, values: Mapping[str, Any], section: str, names: Mapping[str, str], findings: list[Finding]) -> bool:
+    """Tell whether values go together, and say under the right key what is wrong with them.
+
+    Args:
+        make: What takes them; its errors start with its name and that of the value.
+        values: The values.
+        section: Where they stand.
+        names: What the section calls them, where that is something else.
+        findings: Where to add what is wrong.
+    """
+    try:
+        make(**values)
+    except AKConfigError as error:
+        name, _, rest = str(error).removeprefix(f"{make.__name__}.").partition(" ")
+        findings.append(Finding((section, names.get(name, name)), rest))
+        return False
+    return True
+
+
+def _values(source: Source, section: str, kinds: Mapping[str, Kind], findings: list[Finding]) -> dict[str, Any] | None:
     given = mapping_at(source, (section,), findings)
-    values = _values(source, section, {name: each.kind for name, each in parameters_of(make).items()}, given, findings)
-    if values is None:
-        return None
-    made = call_reporting(lambda: make(**values), (section,), findings)
-    return None if made is MISSING else made
-
-
-def _values(
-    source: Source, section: str, kinds: Mapping[str, Kind], given: Mapping[str, Any], findings: list[Finding]
-) -> dict[str, Any] | None:
     findings += unknown_keys(given, kinds, (section,))
     values = {name: checked(source, kinds[name], (section, name), findings) for name in given if name in kinds}
     return None if any(value is MISSING for value in values.values()) else values
@@ -205,13 +233,13 @@ def cache_kinds() -> dict[str, Kind]:
 
 
 def _resilience(source: Source, findings: list[Finding]) -> Resilience:
-    failing = _values(source, "on_failure", failure_kinds(), mapping_at(source, ("on_failure",), findings), findings)
-    cached = _values(source, "cache", cache_kinds(), mapping_at(source, ("cache",), findings), findings)
+    failing = _values(source, "on_failure", failure_kinds(), findings)
+    cached = _values(source, "cache", cache_kinds(), findings)
     settings: dict[str, Any] = {}
-    if failing and call_reporting(lambda: Resilience(**failing), ("on_failure",), findings) is not MISSING:
+    if failing and _agree(Resilience, failing, "on_failure", {}, findings):
         settings |= failing
     renamed = {CACHE_OPTIONS[name]: value for name, value in (cached or {}).items()}
-    if renamed and call_reporting(lambda: Resilience(**renamed), ("cache",), findings) is not MISSING:
+    if renamed and _agree(Resilience, renamed, "cache", {target: name for name, target in CACHE_OPTIONS.items()}, findings):
         settings |= renamed
     return Resilience(**settings)
 
@@ -220,5 +248,5 @@ def _telemetry(source: Source, findings: list[Finding]) -> bool:
     given: Any = source.data.get("telemetry")
     if isinstance(given, bool):
         return given
-    values = _values(source, "telemetry", {"enabled": Kind(bool)}, mapping_at(source, ("telemetry",), findings), findings)
+    values = _values(source, "telemetry", {"enabled": Kind(bool)}, findings)
     return bool(values and values.get("enabled", True))

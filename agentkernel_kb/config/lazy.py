@@ -23,10 +23,18 @@ class LazyKnowledgeBase(KnowledgeBase):
         capabilities: What it will be able to do, as far as that is known before it is opened. Where they declare `filters`, a
             call with a row scope fails if the opened backend does not keep to it.
         open_backend: Opens it; called once, in the thread of the first call that needs it.
+        description: What it holds, where that is known before it is opened.
     """
 
-    def __init__(self, name: str, capabilities: KnowledgeCapabilities, open_backend: Callable[[], KnowledgeBase]) -> None:
+    def __init__(
+        self,
+        name: str,
+        capabilities: KnowledgeCapabilities,
+        open_backend: Callable[[], KnowledgeBase],
+        description: str | None = None,
+    ) -> None:
         super().__init__(capabilities, name)
+        self._description = description
         self._open_backend = open_backend
         self._backend: KnowledgeBase | None = None
         self._lock = threading.Lock()
@@ -93,9 +101,9 @@ class LazyKnowledgeBase(KnowledgeBase):
             raise AKConfigError(f"'{self.backend_name}' keeps to no row scope in {member}(), and an agent has one there.")
         return {"filters": filters}
 
-    def check_read(self, statement: str, *, allow: Collection[str] = ()) -> None:
+    def check_read(self, statement: str, *, allow: Collection[str] = (), **kwargs: Any) -> None:
         """Let the opened backend prove that a statement reads."""
-        self._opened().check_read(statement, allow=allow)
+        self._opened().check_read(statement, allow=allow, **kwargs)
 
     def format_results(self, rows: Iterable[Record]) -> str:
         """Render as the backend does."""
@@ -106,7 +114,9 @@ class LazyKnowledgeBase(KnowledgeBase):
         return self._opened().ping(timeout=timeout)
 
     def get_description(self) -> str:
-        """Return the opened backend's description."""
+        """Return the backend's description; the one given, as long as it is not open."""
+        if self._description and self._backend is None:
+            return f"{self.backend_name}: {self._description}"
         return self._opened().get_description()
 
     def get_diagnostics(self) -> Sequence[str]:

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.config.builtin_types import bundle_declares
 from agentkernel_kb.config.faults import Finding
 from agentkernel_kb.config.instructions import compose
 from agentkernel_kb.config.lazy import LazyKnowledgeBase
 from agentkernel_kb.config.okf_block import Database, OKFBlock, Role, parse_okf_block
 from agentkernel_kb.config.source import Source, read
 from agentkernel_kb.knowledgebuilder import AsyncTool, KnowledgeBuilder, Tool
-from agentkernel_kb.model import KnowledgeCapabilities, Operation
+from agentkernel_kb.model import Operation
 from agentkernel_kb.router.access import Access
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class OKFConfiguration:
     def __init__(self, block: OKFBlock, folder: Path) -> None:
         self._block = block
         self._databases: dict[str, LazyKnowledgeBase] = {
-            name: LazyKnowledgeBase(name, _capabilities(database), partial(_opened, name, database, folder))
+            name: LazyKnowledgeBase(name, bundle_declares(), partial(_opened, name, database, folder), database.description)
             for name, database in block.databases.items()
         }
 
@@ -130,19 +131,6 @@ def okf_configuration(source: Source) -> OKFConfiguration:
     if "databases" in source.data:
         return OKFConfiguration(parse_okf_block(source, ()), source.folder)
     raise source.error([Finding((), "there is no okf: block in it.")])
-
-
-def _capabilities(database: Database) -> KnowledgeCapabilities:
-    """Return what a bundle can do for those who may; whether its store takes writes is known once it is open."""
-    return KnowledgeCapabilities(
-        kinds=["document"],
-        search=True,
-        search_mode="lexical",
-        fetch=True,
-        browse=True,
-        writable=bool(database.writers()),
-        derives_schema=True,
-    )
 
 
 def _opened(name: str, database: Database, folder: Path) -> KnowledgeBase:

@@ -11,7 +11,7 @@ from agentkernel_kb.base import KnowledgeBase
 from agentkernel_kb.config.backends import Entry
 from agentkernel_kb.config.lazy import LazyKnowledgeBase
 from agentkernel_kb.config.standing import standing_for
-from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError
+from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError
 from agentkernel_kb.model import KnowledgeCapabilities
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
-class NotKnownYet(Exception):  # noqa: N818 - says that there is nothing to tell, which is no fault
+class NotKnownYetError(Exception):
     """What a backend can do is known once it is open, and it is not to be opened."""
 
 
@@ -33,28 +33,33 @@ def made(entry: Entry, folder: Path, *, may_open: bool) -> KnowledgeBase:
         may_open: A class that connects when it is constructed, and does not say before what it can do, may do so.
 
     Raises:
-        NotKnownYet: It would have to be opened for that.
+        NotKnownYetError: It would have to be opened for that.
         KnowledgeError: It can't be made.
     """
     kind = entry.type
     if not kind.connects(entry.arguments):
         return _constructed(entry, folder)
     if kind.declares is not None:
-        stand_in = standing_for(kind.make)(entry.name, kind.declares(entry.arguments), partial(_constructed, entry, folder))
-        stand_in.requires_identity = bool(entry.arguments.get("requires_identity"))
-        return stand_in
+        backend = stand_in(entry, folder)
+        backend.requires_identity = bool(entry.arguments.get("requires_identity"))
+        return backend
     if not may_open:
-        raise NotKnownYet
+        raise NotKnownYetError
     return _constructed(entry, folder)
 
 
-def not_installed(entry: Entry, error: KnowledgeDependencyError) -> KnowledgeBase:
-    """Return what stands for a backend whose extra is missing: every call of it says so."""
+def stand_in(entry: Entry, folder: Path) -> LazyKnowledgeBase:
+    """Return what stands for a backend that can't be made now: each call tries again, and says why it can't be made."""
+    kind = entry.type
+    declared = kind.declares(entry.arguments) if kind.declares else KnowledgeCapabilities(search=True)
+    return standing_for(kind.make)(
+        entry.name, declared, partial(_constructed, entry, folder), entry.arguments.get("description")
+    )
 
-    def fail() -> KnowledgeBase:
-        raise KnowledgeDependencyError(error.extra, error.purpose)
 
-    return LazyKnowledgeBase(entry.name, KnowledgeCapabilities(search=True), fail)
+def is_outage(error: Exception) -> bool:
+    """Tell whether an error says that a store can't be used, and not that its configuration is wrong."""
+    return isinstance(error, KnowledgeBackendError)
 
 
 def _arguments(entry: Entry, folder: Path) -> dict[str, Any]:

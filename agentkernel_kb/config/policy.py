@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
 from agentkernel_kb.config.faults import Finding, Key
-from agentkernel_kb.config.okf_block import ROLES, Role
-from agentkernel_kb.config.source import Source, did_you_mean
+from agentkernel_kb.config.okf_block import ROLES, Database, Role
+from agentkernel_kb.config.source import did_you_mean
 from agentkernel_kb.config.values import said, unknown_keys
 from agentkernel_kb.model import KnowledgeCapabilities, Operation
 from agentkernel_kb.render import one_line
@@ -61,13 +61,10 @@ def role_grant(role: Role, key: Key = ()) -> Grant:
     return Grant(READS if role == "consumer" else EVERYTHING, role, {}, key)
 
 
-def parse_agents(
-    source: Source, agents: Mapping[str, Any], backends: Collection[str], findings: list[Finding]
-) -> dict[str, Agent]:
+def parse_agents(agents: Mapping[str, Any], backends: Collection[str], findings: list[Finding]) -> dict[str, Agent]:
     """Return the agents; findings say what is wrong with them.
 
     Args:
-        source: The configuration.
         agents: What stands under `agents:`.
         backends: Names of all backends, bundles included.
         findings: Where to add what is wrong.
@@ -167,6 +164,23 @@ def _filters(given: Any, key: Key, findings: list[Finding]) -> Mapping[str, Scal
                 Finding((*key, name), f"must be text, a number, true or false, not {said(value) if value != '' else 'empty'}.")
             )
     return filters
+
+
+def bundle_findings(agents: Mapping[str, Agent] | None, databases: Mapping[str, Database]) -> list[Finding]:
+    """Say where the agents of bundles and those of `agents:` contradict each other, or one of them is probably misspelt."""
+    found: list[Finding] = []
+    for name, database in databases.items():
+        for role in ROLES:
+            for number, agent in enumerate(database.agents(role)):
+                key = ("okf", "databases", name, role, number)
+                if agents is None:
+                    continue
+                if agent in agents and name in agents[agent].grants:
+                    message = f"agent '{agent}' has a role on '{name}' under agents too. Take one of them out."
+                    found.append(Finding(key, message))
+                elif agent not in agents and (hint := did_you_mean(agent, agents)):
+                    found.append(Finding(key, f"agents has no '{agent}'.{hint}", "warning"))
+    return found
 
 
 def capability_findings(agents: Collection[Agent], declared: Mapping[str, KnowledgeCapabilities]) -> list[Finding]:

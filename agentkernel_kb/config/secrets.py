@@ -35,8 +35,8 @@ def literal_secrets(options: Any, key: Key) -> Iterator[Finding]:
     elif isinstance(options, str | int) and not isinstance(options, bool) and is_secret(str(options), key):
         name = _variable_for(key)
         message = f"a secret stands in the file. Take it from the environment: ${{{name}}}."
-        if isinstance(options, str) and VARIABLE.search(options):
-            message = f"a secret has a default in the file. Leave the default out: ${{{name}}}."
+        if isinstance(options, str) and (used := VARIABLE.fullmatch(options)):
+            message = f"a secret has a default in the file. Leave the default out: ${{{used['name']}}}."
         yield Finding(key, message, "warning")
 
 

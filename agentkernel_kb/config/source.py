@@ -67,15 +67,20 @@ class Source:
         merged, origins = laid_over(base, overlay, at)
         return replace(self, data=merged, written=merged, origins=origins)
 
-    def with_variables(self, environment: Mapping[str, str] | None = None) -> Source:
+    def with_variables(self, environment: Mapping[str, str] | None = None, *, relaxed: bool = False) -> Source:
         """Return the same configuration with variables put in.
 
         Args:
             environment: The variables, those of the process by default.
+            relaxed: One that is not set is a warning.
         """
-        variables = Variables(os.environ if environment is None else environment)
+        variables = Variables(os.environ if environment is None else environment, relaxed=relaxed)
         data = variables.put_in(self.written)
         return replace(self, data=data, variables=variables, findings=(*self.findings, *variables.findings))
+
+    def with_findings(self, findings: Iterable[Finding]) -> Source:
+        """Return the same configuration with more found wrong with it."""
+        return replace(self, findings=(*self.findings, *findings))
 
 
 def read(source: str | Path | Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Source:

@@ -31,8 +31,12 @@ def unknown_keys(found: Collection[str], known: Collection[str], key: Key, what:
 def checked(source: Source, kind: Kind, key: Key, findings: list[Finding]) -> Any:
     """Return the value under a key as its parameter takes it, or `MISSING` and a finding where it can't be one.
 
+    Where a variable in it is not set there is no value to look at, and nothing more to say.
+
     Text in place of a number or a truth value is read as one, as variables always give text.
     """
+    if source.variables.is_missing_in(key):
+        return MISSING
     value: Any = source.data
     for step in key:
         value = value[step]
@@ -93,7 +97,7 @@ def _findings(error: ValidationError, kind: Kind, value: Any, key: Key) -> list[
         "datetime",
     ):
         quote = " Put it in quotes."
-    elif get_origin(kind.type) is list and isinstance(value, str):
+    elif expected(kind.type).startswith("a list") and isinstance(value, str):
         quote = " Put it in [brackets]."
     hint = did_you_mean(value, map(str, _choices(kind.type))) if isinstance(value, str) else ""
     inner = _place_within(error) if isinstance(value, Mapping | list) and get_origin(kind.type) in (dict, list) else ()
@@ -129,13 +133,9 @@ def call_reporting(make: Callable[[], Any], key: Key, findings: list[Finding]) -
     """Return what a constructor makes, or `MISSING` and a finding where it says that an argument is wrong."""
     try:
         return make()
-    except (AKConfigError, ValueError, TypeError) as error:
-        findings.append(Finding(key, _sentence(str(error))))
+    except AKConfigError as error:
+        findings.append(Finding(key, str(error)))
         return MISSING
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def mapping_at(source: Source, key: Key, findings: list[Finding]) -> Mapping[str, Any]:

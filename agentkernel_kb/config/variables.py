@@ -20,13 +20,19 @@ class Variables:
 
     Attributes:
         environment: The variables.
+        relaxed: One that is not set is a warning, as it may be set elsewhere, and is left as it was written.
         findings: What was wrong: variables that are not set, braces that hold no name.
         used: The variables that were put in, with their values.
+        missing: Where one was not set: what stands there is none of a value's business.
+        hidden: Other texts that no message may show.
     """
 
     environment: Mapping[str, str]
+    relaxed: bool = False
     findings: list[Finding] = field(default_factory=list[Finding])
     used: dict[str, str] = field(default_factory=dict[str, str])
+    missing: set[Key] = field(default_factory=set[Key])
+    hidden: set[str] = field(default_factory=set[str])
 
     def put_in(self, value: Any, key: Key = ()) -> Any:
         """Return `value` with the variables of all texts in it put in. `$$` is a dollar sign; one that is empty is not set."""
@@ -54,12 +60,19 @@ class Variables:
             return given
         if found["default"] is None:
             message = f"the environment variable {name} is not set. ${{{name}:-…}} gives it a default."
-            self.findings.append(Finding(key, message))
-            return ""
+            self.findings.append(Finding(key, message, "warning" if self.relaxed else "error"))
+            self.missing.add(key)
+            return found[0]
         return found["default"]
 
+    def is_missing_in(self, key: Key) -> bool:
+        """Tell whether a variable was not set in the part under a key."""
+        return any(place[: len(key)] == key for place in self.missing)
+
     def masked(self, text: str) -> str:
-        """Return `text` with every value that was put in replaced by the name of its variable."""
+        """Return `text` with every value that was put in replaced by the name of its variable, and hidden texts by `***`."""
+        for secret in sorted(self.hidden, key=len, reverse=True):
+            text = text.replace(secret, "***")
         for name, value in sorted(self.used.items(), key=lambda item: -len(item[1])):
             if len(value) >= _SHORTEST_MASKED:
                 text = text.replace(value, f"${{{name}}}")

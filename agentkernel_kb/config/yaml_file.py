@@ -31,6 +31,8 @@ _CURES = {
     "expected a single document": "One file is one configuration: take the line --- out.",
     "but found another document": "One file is one configuration: take the line --- out.",
     "could not determine a constructor": "Tags of the kind !name are not used here.",
+    "there is no tag": "Tags of the kind !name are not used here: take it out.",
+    "aliases repeat too much": "Write the parts out, or use fewer aliases.",
 }
 
 
