@@ -29,12 +29,20 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _SHUTDOWN_S = 5
+_KEEP_ALIVE_S = 75  # An agent thinks between two calls: uvicorn's 5 s would close the connection under the next one.
 
 
 def run(agents: ServedAgent | KnowledgeBuilder | Iterable[ServedAgent], settings: HTTPSettings) -> None:
     """Serve until the process is told to end."""
-    # Without a configuration of its own uvicorn logs as the program does, and without an access log nothing on stdout.
-    uvicorn.run(
+    uvicorn.Server(make_config(agents, settings)).run()
+
+
+def make_config(agents: ServedAgent | KnowledgeBuilder | Iterable[ServedAgent], settings: HTTPSettings) -> uvicorn.Config:
+    """Return how uvicorn is to serve.
+
+    It logs as the program does, and writes no access log, so that it says nothing on stdout.
+    """
+    return uvicorn.Config(
         make_app(agents, settings),
         host=settings.host,
         port=settings.port,
@@ -43,6 +51,7 @@ def run(agents: ServedAgent | KnowledgeBuilder | Iterable[ServedAgent], settings
         server_header=False,
         ws="none",
         limit_concurrency=settings.max_connections,
+        timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_SHUTDOWN_S,
     )
 

@@ -62,10 +62,16 @@ async def while_there(request: Request | None, work: Callable[[], Awaitable[T]])
     if gone is None:
         return await work()
     done: list[T] = []
+    failed: list[Exception] = []
     async with anyio.create_task_group() as group:
         group.start_soon(_cancelled_by, gone, group.cancel_scope)
-        done.append(await work())
+        try:
+            done.append(await work())
+        except Exception as error:  # noqa: BLE001 - raised again below: here it would become a group of one
+            failed.append(error)
         group.cancel_scope.cancel()
+    if failed:
+        raise failed[0]
     if not done:
         raise MCPError(code=INTERNAL_ERROR, message="The client is gone.")
     return done[0]
