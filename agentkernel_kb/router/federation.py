@@ -140,7 +140,8 @@ def fused_answer(parts: Sequence[Part], limit: int, limits: Limits) -> Answer:
         return Answer(text[: limits.characters], _outcome(parts, answered, "empty"))
     lines, cut = _fitting(fused[:limit], limits.characters - sum(len(note) + 1 for note in notes) - _ROOM_FOR_NOTE)
     if cut or more:
-        notes.insert(0, _partial(len(lines), len(fused), limit, limits, more=more, cut=cut))
+        unseen = any(part.answer.more or len(part.answer.hits) >= part.plan.limit for part in answered)
+        notes.insert(0, _partial(len(lines), len(fused), limit, limits, unseen=unseen, cut=cut))
     text = "\n".join([*notes, *lines])
     return Answer(text[: limits.characters], _outcome(parts, answered, "partial" if cut or more else "ok"), len(lines))
 
@@ -174,8 +175,8 @@ def _why(part: Part, limits: Limits) -> str:
     return _WHY.get(part.answer.outcome, "failed")
 
 
-def _partial(shown: int, known: int, limit: int, limits: Limits, *, more: bool, cut: bool) -> str:
-    of = f"{shown} of {'more than ' if more or known == shown else ''}{max(known, shown):,} records"
+def _partial(shown: int, known: int, limit: int, limits: Limits, *, unseen: bool, cut: bool) -> str:
+    of = f"{shown} of {'more than ' if unseen else ''}{known:,} record{'' if known == 1 else 's'}"
     if cut:
         return f"Partial: {of}, cut at {limits.characters:,} characters. Lower the limit, or fetch whole records by their ids."
     if limit >= limits.rows:

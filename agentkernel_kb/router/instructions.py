@@ -11,7 +11,7 @@ from concurrent.futures import wait
 from agentkernel_kb.render import one_line
 from agentkernel_kb.router.failures import ways_in
 from agentkernel_kb.router.overview import ask, described
-from agentkernel_kb.router.plan import Registered
+from agentkernel_kb.router.plan import ALL, Registered
 
 CHARACTERS_PER_TOKEN = 4
 """How many characters a token is reckoned at: about right for English text in today's tokenizers, whichever is used."""
@@ -99,6 +99,10 @@ def _rules(registered: Sequence[Registered], tools: set[str], tokens: Sequence[s
     rules.append(
         _writing_rule(registered) if "write_kb" in tools else "You can't change anything: there is no tool that writes."
     )
+    if "search_kb" in tools and sum(each.capabilities.search for each in registered) > 1:
+        rules.insert(
+            1, f"If you can't tell which one holds the answer, search_kb with {ALL} asks all that can search, at once."
+        )
     if tokens:
         shown = f": {', '.join(tokens[:shown_tokens])}" if shown_tokens else ""
         rest = f" and {len(tokens) - shown_tokens} more" if shown and len(tokens) > shown_tokens else ""
