@@ -77,7 +77,7 @@ $(VENV)/dependencies: $(METADATA)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing dependencies into $(VENV) (a minute or two, once) …"
 	$(PIP) install --upgrade pip --constraint constraints.txt
-	$(PIP) install --constraint constraints.txt '.[aws,chroma,cli,duckdb,ladybug,mcp,neo4j,postgres,sql,starburst,testing,web]' $(filter-out .,$(PACKAGES)) --group demo
+	$(PIP) install --constraint constraints.txt '.[aws,chroma,cli,duckdb,ladybug,mcp,neo4j,otel,postgres,sql,starburst,testing,web]' $(filter-out .,$(PACKAGES)) --group demo
 	@touch $@
 
 $(VENV)/installed: $(VENV)/dependencies $(SOURCES)
