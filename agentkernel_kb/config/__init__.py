@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from agentkernel_kb.config.faults import ConfigurationError, Fault
     from agentkernel_kb.config.loading import check, load
     from agentkernel_kb.config.okf import OKFConfiguration, load_okf
+    from agentkernel_kb.config.schema import json_schema
 
 _HOME_OF = {
     "Configuration": "configuration",
@@ -19,6 +20,7 @@ _HOME_OF = {
     "Fault": "faults",
     "OKFConfiguration": "okf",
     "check": "loading",
+    "json_schema": "schema",
     "load": "loading",
     "load_okf": "okf",
 }
@@ -30,6 +32,7 @@ __all__ = [
     "Fault",
     "OKFConfiguration",
     "check",
+    "json_schema",
     "load",
     "load_okf",
 ]

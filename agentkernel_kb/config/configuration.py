@@ -101,6 +101,7 @@ class Configuration:
             resilience=self._description.resilience,
             access=access,
             on_event=self._on_event,
+            telemetry=self._description.telemetry,
         )
 
     def tools(self, agent: str | None = None) -> list[Tool]:

@@ -45,6 +45,7 @@ def load(
 
     Raises:
         AKConfigError: It is faulty: all faults are listed with file, line and key.
+        KnowledgeDependencyError: Telemetry is enabled, and the API of OpenTelemetry is not installed.
         KnowledgeError: A backend that says `connect: eager` can't be opened.
     """
     written = read_as_written(path)
@@ -56,16 +57,20 @@ def load(
     if errors:
         _close(making.backends.values())
         raise description.source.error(errors)
-    if not lazy:
-        _open_eager(description, making.backends)
-    return Configuration(
-        description,
-        making.backends,
-        env=env,
-        environments=environment_names(written),
-        on_event=on_event,
-        warnings=in_order(description.source.placed(finding) for finding in findings),
-    )
+    try:
+        if not lazy:
+            _open_eager(description, making.backends)
+        return Configuration(
+            description,
+            making.backends,
+            env=env,
+            environments=environment_names(written),
+            on_event=on_event,
+            warnings=in_order(description.source.placed(finding) for finding in findings),
+        )
+    except BaseException:
+        _close(making.backends.values())
+        raise
 
 
 def check(path: str | Path | Mapping[str, Any] = "kb.yaml", *, env: str | None = None) -> list[Fault]:
@@ -141,14 +146,10 @@ class _Making:
 
 
 def _open_eager(description: Description, backends: Mapping[str, KnowledgeBase]) -> None:
-    try:
-        for name, entry in description.entries.items():
-            if entry.eager:
-                backends[name].connect()
-                backends[name].ping(timeout=_EAGER_SECONDS)
-    except BaseException:
-        _close(backends.values())
-        raise
+    for name, entry in description.entries.items():
+        if entry.eager:
+            backends[name].connect()
+            backends[name].ping(timeout=_EAGER_SECONDS)
 
 
 def _close(backends: Iterable[KnowledgeBase]) -> None:
