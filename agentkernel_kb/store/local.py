@@ -169,8 +169,8 @@ class LocalDocumentStore(DocumentStore):
             with failures(normal, "be read"):
                 descriptor = os.open(place.name, _READ, dir_fd=place.folder)
                 try:
-                    _document(place, os.fstat(descriptor))
-                    return _bytes_of(descriptor, max_bytes)
+                    size = _document(place, os.fstat(descriptor)).st_size
+                    return _bytes_of(descriptor, size, max_bytes)
                 finally:
                     os.close(descriptor)
 
@@ -216,13 +216,16 @@ def _document(place: Place, info: os.stat_result | None = None) -> os.stat_resul
     return found
 
 
-def _bytes_of(descriptor: int, max_bytes: int | None) -> bytes:
+def _bytes_of(descriptor: int, size: int, max_bytes: int | None) -> bytes:
+    """Return what an open file holds; most have the size that the system says, and are read at once."""
     chunks: list[bytes] = []
     left = max_bytes
+    wanted = min(size + 1, _CHUNK_BYTES)
     while left is None or left > 0:
-        chunk = os.read(descriptor, _CHUNK_BYTES if left is None else min(left, _CHUNK_BYTES))
-        if not chunk:
-            break
+        chunk = os.read(descriptor, wanted if left is None else min(left, wanted))
         chunks.append(chunk)
+        if not chunk or (len(chunks) == 1 and len(chunk) == size < wanted):
+            break
+        wanted = _CHUNK_BYTES
         left = None if left is None else left - len(chunk)
     return b"".join(chunks)
