@@ -1,0 +1,1 @@
+"""The index in memory that the local stores rank with."""

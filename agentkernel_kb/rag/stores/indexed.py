@@ -1,0 +1,337 @@
+"""What the local stores have in common: one index in memory, changed and asked under one lock, whatever keeps the chunks."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from abc import ABC, abstractmethod
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.rag.chunk import Chunk, VectorRecord
+from agentkernel_kb.rag.chunkers.headings import HEADINGS
+from agentkernel_kb.rag.index.analysis import Analysis, widened
+from agentkernel_kb.rag.index.arrays import unit
+from agentkernel_kb.rag.index.index import Asked, ChunkIndex
+from agentkernel_kb.rag.index.table import Metadata
+from agentkernel_kb.rag.protocols import SearchMode
+from agentkernel_kb.rag.stores.arguments import check_records, check_search, check_share, names_of
+from agentkernel_kb.rag.values import DocumentSummary, SearchHit
+from agentkernel_kb.rag.where import Filter, parse_where
+
+T = TypeVar("T")
+
+SEMANTIC_SHARE = 0.7
+"""The vectors' share of a hybrid score where they carry meaning."""
+
+LEXICAL_SHARE = 0.1
+"""Their share where they are hashed words, which the words themselves say better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A chunk as it is stored.
+
+    Attributes:
+        id: Its identifier.
+        chunk: The chunk.
+        metadata: Its metadata as it is held.
+        counts: Its terms.
+        vector: Its vector, of length 1.
+    """
+
+    id: str
+    chunk: Chunk
+    metadata: Metadata
+    counts: Mapping[str, int]
+    vector: array[float]
+
+
+class IndexedStore(ABC):
+    """A store that ranks with an index in memory.
+
+    Args:
+        analysis: How texts become terms.
+        vector_share: The vectors' share of a hybrid score, in [0, 1]; the words have the rest.
+    """
+
+    def __init__(self, analysis: Analysis | None, vector_share: float) -> None:
+        check_share("vector_share", vector_share)
+        self._analysis = analysis or Analysis()
+        self._vector_share = vector_share
+        self._index = ChunkIndex()
+        self._lock = threading.RLock()
+
+    @property
+    def dimensions(self) -> int | None:
+        """Length of the vectors that it holds; `None` before the first."""
+        return self._index.dimensions
+
+    async def upsert(self, records: Sequence[VectorRecord]) -> int:
+        """Insert records, or replace those of the same chunk id, and return how many.
+
+        Raises:
+            AKConfigError: A vector is of another length than those that are there. Then nothing is changed.
+        """
+        return (await self.replace(records))[0]
+
+    async def replace(
+        self,
+        records: Sequence[VectorRecord],
+        *,
+        document_ids: Sequence[str] | None = None,
+        sources: Sequence[str] | None = None,
+    ) -> tuple[int, int]:
+        """Write records and delete what else there is of these documents or sources, in one step for whoever searches.
+
+        Returns:
+            How many were written, and how many were deleted.
+
+        Raises:
+            AKConfigError: As for `upsert`.
+        """
+        documents, origins = names_of("document_ids", document_ids), names_of("sources", sources)
+
+        def gone() -> list[int]:
+            return self._named(frozenset(), documents or frozenset(), origins or frozenset())
+
+        return await self._run(lambda: self._change(self._rows(records), gone))
+
+    async def delete(
+        self,
+        *,
+        ids: Sequence[str] | None = None,
+        document_ids: Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        sources: Sequence[str] | None = None,
+    ) -> int:
+        """Delete the chunks that `ids`, `document_ids` or `sources` name and that meet `where`, and return how many.
+
+        Raises:
+            AKConfigError: No criterion is given, or one is faulty.
+        """
+        named = [names_of("ids", ids), names_of("document_ids", document_ids), names_of("sources", sources)]
+        condition = parse_where(where)
+        if all(each is None for each in named) and not condition:
+            raise AKConfigError("delete() needs a criterion: ids, document_ids, sources or where.")
+
+        def gone() -> list[int]:
+            table = self._index.table
+            everywhere = all(each is None for each in named)
+            slots = table.slots() if everywhere else self._named(*(each or frozenset() for each in named))
+            return [slot for slot in slots if table.meets(slot, condition)]
+
+        return (await self._run(lambda: self._change([], gone)))[1]
+
+    async def search(
+        self,
+        *,
+        query_vector: Sequence[float] | None,
+        query_text: str,
+        k: int = 5,
+        where: Mapping[str, Any] | Filter | None = None,
+        mode: SearchMode = "vector",
+        score_threshold: float | None = None,
+        fetch_k: int | None = None,
+        mmr_lambda: float | None = None,
+    ) -> list[SearchHit]:
+        """Return at most `k` hits with scores in [0, 1], best first, ties by chunk id; what has nothing in common is none.
+
+        Raises:
+            AKConfigError: An argument is out of range, or the vector is missing or of another length than those stored.
+        """
+        check_search(k, mode, score_threshold, fetch_k, mmr_lambda)
+        condition = where if isinstance(where, Filter) else parse_where(where)
+
+        def find() -> list[SearchHit]:
+            terms = {} if mode == "vector" else self._analysis.question(query_text, self._index.terms)
+            return self._hits(
+                self._index.search(
+                    Asked(
+                        k=k,
+                        mode=mode,
+                        terms=terms,
+                        vector=query_vector,
+                        where=condition,
+                        floor=score_threshold or 0.0,
+                        vector_share=self._vector_share,
+                        fetch_k=fetch_k,
+                        mmr_lambda=mmr_lambda,
+                        expansion=widened,
+                    )
+                )
+            )
+
+        return await self._read(find)
+
+    async def list_sources(self) -> list[str]:
+        """Return the sources of what it holds, each once, sorted."""
+
+        def listed() -> list[str]:
+            table = self._index.table
+            return sorted({source for slot in table.slots() if (source := table.sources[slot])})
+
+        return await self._read(listed)
+
+    async def list_documents(self, where: Mapping[str, Any] | Filter | None = None) -> list[DocumentSummary]:
+        """Return the documents that have a chunk which meets `where`, by source and id, with the number of such chunks."""
+        condition = where if isinstance(where, Filter) else parse_where(where)
+
+        def listed() -> list[DocumentSummary]:
+            table = self._index.table
+            counts: Counter[str] = Counter()
+            first: dict[str, int] = {}
+            for slot in table.slots():
+                if table.meets(slot, condition):
+                    counts[table.document_ids[slot]] += 1
+                    first.setdefault(table.document_ids[slot], slot)
+            summaries = (
+                DocumentSummary(document, table.sources[slot] or "", counts[document], table.metadata(slot))
+                for document, slot in first.items()
+            )
+            return sorted(summaries, key=lambda each: (each.source, each.document_id))
+
+        return await self._read(listed)
+
+    async def count(self, where: Mapping[str, Any] | Filter | None = None) -> int:
+        """Return how many chunks meet `where`."""
+        condition = where if isinstance(where, Filter) else parse_where(where)
+
+        def counted() -> int:
+            table = self._index.table
+            return sum(table.meets(slot, condition) for slot in table.slots()) if condition else table.count
+
+        return await self._read(counted)
+
+    async def chunks(
+        self,
+        *,
+        ids: Sequence[str] | None = None,
+        document_ids: Sequence[str] | None = None,
+        where: Mapping[str, Any] | Filter | None = None,
+    ) -> list[Chunk]:
+        """Return the chunks that `ids` or `document_ids` name and that meet `where`, by document and place."""
+        named = (names_of("ids", ids) or frozenset(), names_of("document_ids", document_ids) or frozenset())
+        condition = where if isinstance(where, Filter) else parse_where(where)
+
+        def found() -> list[Chunk]:
+            table = self._index.table
+            slots = [slot for slot in self._named(*named, frozenset()) if table.meets(slot, condition)]
+            return sorted(self._chunks(slots), key=lambda chunk: (chunk.document_id, chunk.chunk_index, chunk.id))
+
+        return await self._read(found)
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[object]:
+        """Return what a change happens in: all of it, or nothing where the block raises."""
+
+    @abstractmethod
+    def _refresh(self) -> None:
+        """Bring the index up to what is stored, where somebody else may have changed that."""
+
+    @abstractmethod
+    def _keep(self, rows: Sequence[Row], gone: Sequence[str]) -> None:
+        """Store rows, in place of those of the same ids, and remove those of other ids."""
+
+    @abstractmethod
+    def _kept(self) -> None:
+        """Note that what `_keep` stored is durable, before the index follows."""
+
+    @abstractmethod
+    def _chunks(self, slots: Sequence[int]) -> list[Chunk]:
+        """Return the chunks of slots, in order."""
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        """Run something under the lock in a thread, so that the event loop is not blocked."""
+
+        def locked() -> T:
+            with self._lock:
+                return work()
+
+        return await asyncio.to_thread(locked)
+
+    async def _read(self, work: Callable[[], T]) -> T:
+        """Run something that reads, on the index as it is stored now."""
+
+        def current() -> T:
+            with self._reading():
+                self._refresh()
+                return work()
+
+        return await self._run(current)
+
+    def _reading(self) -> AbstractContextManager[object]:
+        """Return what a read happens in: what is stored does not change under it."""
+        return nullcontext()
+
+    def _rows(self, records: Sequence[VectorRecord]) -> list[Row]:
+        """Return the records as rows; of two with one id the last counts."""
+        check_records(records)
+        rows = {record.chunk.id: record for record in records}
+        return [self._row(name, record) for name, record in rows.items()]
+
+    def _row(self, name: str, record: VectorRecord) -> Row:
+        chunk = record.chunk
+        counts = self._analysis.counts(chunk.text, _heading(chunk))
+        return Row(name, chunk, Metadata.of(chunk.metadata), counts, unit(record.embedding))
+
+    def _change(self, rows: Sequence[Row], gone: Callable[[], Iterable[int]]) -> tuple[int, int]:
+        """Store rows and remove what `gone` returns of the rest, and do the same to the index once that is durable."""
+        with self._transaction():
+            self._refresh()
+            for row in rows[:1]:
+                self._index.check_vector(row.vector)
+            written = {row.id for row in rows}
+            dropped = [slot for slot in gone() if self._index.table.ids[slot] not in written]
+            self._keep(rows, [self._index.table.ids[slot] for slot in dropped])
+        self._kept()
+        for slot in dropped:
+            self._index.drop(slot)
+        for row in rows:
+            self._put(row)
+        if self._index.is_sparse():
+            self._rebuild()
+        return len(rows), len(dropped)
+
+    def _put(self, row: Row) -> int:
+        chunk = row.chunk
+        return self._index.put(row.id, chunk.document_id, chunk.source, row.metadata, row.counts, row.vector)
+
+    def _rebuild(self) -> None:
+        """Build the index anew without the slots of what is gone."""
+        old, self._index = self._index, ChunkIndex(self._index.dimensions)
+        for slot in old.table.slots():
+            self._moved(slot, old.copy_to(self._index, slot))
+
+    @abstractmethod
+    def _moved(self, old: int, new: int) -> None:
+        """Note that a chunk has another slot now."""
+
+    def _named(self, ids: frozenset[str], documents: frozenset[str], sources: frozenset[str]) -> list[int]:
+        """Return the slots of chunks that one of the sets names, in order."""
+        table = self._index.table
+        found = {slot for name in ids if (slot := table.slot_of(name)) is not None}
+        for document in documents:
+            found.update(table.of_document(document))
+        for source in sources:
+            found.update(table.of_source(source))
+        return sorted(found)
+
+    def _hits(self, found: Sequence[tuple[int, float]]) -> list[SearchHit]:
+        chunks = self._chunks([slot for slot, _ in found])
+        return [
+            SearchHit(chunk.text, score, chunk.source, chunk.metadata, chunk.document_id, chunk.id, rank)
+            for rank, (chunk, (_, score)) in enumerate(zip(chunks, found, strict=True), 1)
+        ]
+
+
+def _heading(chunk: Chunk) -> str:
+    """Return what stands above a chunk: its title and headings, which say more than its other words."""
+    headings: object = chunk.metadata.get(HEADINGS)
+    parts: list[object] = [chunk.metadata.get("title"), *(cast("list[object]", headings) if isinstance(headings, list) else [])]
+    return " ".join(part for part in parts if isinstance(part, str))

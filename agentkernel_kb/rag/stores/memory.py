@@ -1,0 +1,62 @@
+"""InMemoryVectorStore: a corpus for one process, gone with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+from agentkernel_kb.rag.chunk import Chunk
+from agentkernel_kb.rag.index.analysis import Analysis
+from agentkernel_kb.rag.stores.indexed import SEMANTIC_SHARE, IndexedStore, Row
+
+
+class InMemoryVectorStore(IndexedStore):
+    """Holds chunks in memory and ranks all of them exactly. Safe to use from several tasks and threads.
+
+    Args:
+        analysis: How texts become terms; English by default.
+        vector_share: The vectors' share of a hybrid score, in [0, 1]; the words have the rest.
+
+    Raises:
+        AKConfigError: `vector_share` is out of range.
+    """
+
+    def __init__(self, *, analysis: Analysis | None = None, vector_share: float = SEMANTIC_SHARE) -> None:
+        super().__init__(analysis, vector_share)
+        self._held: dict[str, Chunk] = {}
+
+    def __repr__(self) -> str:
+        return f"InMemoryVectorStore({self._index.table.count} chunks)"
+
+    def _transaction(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def _refresh(self) -> None:
+        """Nobody else changes it."""
+
+    def _keep(self, rows: Sequence[Row], gone: Sequence[str]) -> None:
+        for name in gone:
+            del self._held[name]
+        for row in rows:
+            self._held[row.id] = _copy(row.chunk, row.id)
+
+    def _kept(self) -> None:
+        """Nothing has to be noted."""
+
+    def _moved(self, old: int, new: int) -> None:
+        """Chunks are found by their ids."""
+
+    def _chunks(self, slots: Sequence[int]) -> list[Chunk]:
+        return [_copy(self._held[name], name) for name in (self._index.table.ids[slot] for slot in slots)]
+
+
+def _copy(chunk: Chunk, name: str) -> Chunk:
+    return Chunk(
+        chunk.content,
+        chunk.document_id,
+        chunk.chunk_index,
+        chunk.source,
+        chunk.metadata,
+        name,
+        total_chunks=chunk.total_chunks,
+    )

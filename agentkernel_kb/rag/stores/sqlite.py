@@ -1,0 +1,284 @@
+"""SQLiteVectorStore: corpora in one file, words and vectors together, for several processes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from array import array
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.rag.chunk import Chunk
+from agentkernel_kb.rag.content import TextBlock, content_from
+from agentkernel_kb.rag.index.analysis import Analysis
+from agentkernel_kb.rag.index.index import ChunkIndex
+from agentkernel_kb.rag.index.table import Metadata
+from agentkernel_kb.rag.stores.indexed import SEMANTIC_SHARE, IndexedStore, Row
+from agentkernel_kb.rag.stores.sqlite_file import SQLiteFile, packed_terms, unpacked_terms
+
+_MOST_GONE = 10_000
+_MOST_PARAMETERS = 500
+
+_NAMESPACE = "SELECT number, analysis FROM namespaces WHERE name = ?"
+_NEW_NAMESPACE = "INSERT OR IGNORE INTO namespaces (name, analysis) VALUES (?, ?)"
+_STATE = "SELECT version, epoch FROM namespaces WHERE number = ?"
+_CHANGED = "UPDATE namespaces SET version = version + 1, epoch = epoch + ? WHERE number = ?"
+_GONE = "SELECT number, row FROM gone WHERE namespace = ? AND number > ? ORDER BY number"
+_TERMS = "SELECT number, term FROM terms WHERE namespace = ? AND number > ?"
+_CHUNKS = (
+    "SELECT row, id, document_id, source, metadata, own, vector, terms FROM chunks WHERE namespace = ? AND row > ? ORDER BY row"
+)
+_CONTENTS = "SELECT row, id, document_id, source, chunk_index, total_chunks, kind, content FROM chunks WHERE row IN"
+_INSERTED = (
+    "INSERT INTO chunks (row, namespace, id, document_id, source, chunk_index, total_chunks, metadata, own, kind, content,"
+    " vector, terms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+class SQLiteVectorStore(IndexedStore):
+    """Holds chunks in a file, and ranks all of a namespace exactly, with words and vectors in memory.
+
+    Opening reads words and vectors, and no texts. Changes of other processes are seen by the next call. Several processes may
+    write: one at a time, the others wait. Nothing is opened before the first call.
+
+    Args:
+        path: The file; it is made where there is none.
+        namespace: Name of the corpus in the file: corpora do not see each other.
+        analysis: How texts become terms; a corpus has to be opened with the one that it was made with.
+        vector_share: The vectors' share of a hybrid score, in [0, 1]; the words have the rest.
+
+    Raises:
+        AKConfigError: An argument is out of range.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        namespace: str = "default",
+        *,
+        analysis: Analysis | None = None,
+        vector_share: float = SEMANTIC_SHARE,
+    ) -> None:
+        super().__init__(analysis, vector_share)
+        if not isinstance(path, str | Path) or not str(path):
+            raise AKConfigError(f"SQLiteVectorStore: path must be the path of a file, not {path!r}.")
+        if not isinstance(namespace, str) or not namespace:
+            raise AKConfigError(f"SQLiteVectorStore: namespace must be a name, not {namespace!r}.")
+        self._file = SQLiteFile(Path(path))
+        self._namespace = namespace
+        self._number = 0
+        self._forget()
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._file.path
+
+    @property
+    def namespace(self) -> str:
+        """Name of the corpus in the file."""
+        return self._namespace
+
+    async def fingerprint(self) -> dict[str, Any]:
+        """Return what was noted with `note_fingerprint`: under which model and chunking the corpus was made."""
+
+        def read() -> dict[str, Any]:
+            found = self._file.connection().execute("SELECT fingerprint FROM namespaces WHERE number = ?", (self._number,))
+            return json.loads(found.fetchone()[0])
+
+        return await self._read(read)
+
+    async def note_fingerprint(self, fingerprint: Mapping[str, Any]) -> None:
+        """Note under which model and chunking the corpus is made."""
+
+        def write() -> None:
+            with self._transaction():
+                noted = json.dumps(dict(fingerprint), sort_keys=True)
+                statement = "UPDATE namespaces SET fingerprint = ? WHERE number = ?"
+                self._file.connection().execute(statement, (noted, self._number))
+
+        await self._run(write)
+
+    async def close(self) -> None:
+        """Close the file. May be called twice."""
+        await self._run(self._file.close)
+
+    def __repr__(self) -> str:
+        return f"SQLiteVectorStore({str(self.path)!r}, namespace={self._namespace!r})"
+
+    @contextmanager
+    def _transaction(self) -> Generator[None]:
+        self._ensure_namespace()
+        with self._file.writing():
+            yield
+
+    @contextmanager
+    def _reading(self) -> Generator[None]:
+        self._ensure_namespace()
+        with self._file.reading():
+            yield
+
+    def _ensure_namespace(self) -> None:
+        """Find the namespace in the file, or make it.
+
+        Raises:
+            AKConfigError: Its terms were made in another way than this store makes them.
+        """
+        if self._number:
+            return
+        with self._file.writing() as connection:
+            connection.execute(_NEW_NAMESPACE, (self._namespace, self._analysis.name))
+            number, analysis = connection.execute(_NAMESPACE, (self._namespace,)).fetchone()
+        if analysis != self._analysis.name:
+            raise AKConfigError(
+                f"The corpus '{self._namespace}' in {self.path.name} was indexed with the analysis '{analysis}', and this "
+                f"store has '{self._analysis.name}': open it with the same language and extras, or index anew elsewhere."
+            )
+        self._number = number
+
+    def _refresh(self) -> None:
+        """Read what was written since the last call: all of it, when the file was just opened."""
+        connection = self._file.connection()
+        version, epoch = connection.execute(_STATE, (self._number,)).fetchone()
+        if epoch != self._epoch:
+            self._forget()
+        if version == self._version:
+            return
+        for number, row in connection.execute(_GONE, (self._number, self._last_gone)):
+            self._last_gone = number
+            slot = self._slot_of_row.pop(row, None)
+            if slot is not None and self._index.table.alive[slot]:
+                self._index.drop(slot)
+        for number, term in connection.execute(_TERMS, (self._number, self._last_term)):
+            self._note_term(term, number)
+        for row, name, document, source, shared, own, vector, terms in connection.execute(
+            _CHUNKS, (self._number, self._last_row)
+        ):
+            metadata, counts = Metadata(shared, tuple(json.loads(own))), unpacked_terms(terms, self._terms)
+            self._note_row(row, self._index.put(name, document, source, metadata, counts, array("f", vector)))
+        self._version, self._epoch = version, epoch
+        if self._index.is_sparse():
+            self._rebuild()
+
+    def _keep(self, rows: Sequence[Row], gone: Sequence[str]) -> None:
+        connection = self._file.connection()
+        pruned = self._remove(connection, [*gone, *(row.id for row in rows)])
+        self._new_terms = self._learned(connection, {term for row in rows for term in row.counts})
+        first = _last(connection, "chunks") + 1
+        self._new_rows = {row.id: first + place for place, row in enumerate(rows)}
+        numbers = {**self._number_of, **self._new_terms} if self._new_terms else self._number_of
+        connection.executemany(_INSERTED, (self._values(row, numbers) for row in rows))
+        connection.execute(_CHANGED, (pruned, self._number))
+        self._new_gone, self._new_epoch = _last(connection, "gone"), self._epoch + pruned
+
+    def _kept(self) -> None:
+        self._version += 1
+        self._epoch, self._last_gone = self._new_epoch, self._new_gone
+        for term, number in self._new_terms.items():
+            self._note_term(term, number)
+
+    def _put(self, row: Row) -> int:
+        slot = super()._put(row)
+        self._note_row(self._new_rows[row.id], slot)
+        return slot
+
+    def _rebuild(self) -> None:
+        self._old_rows, self._row_of_slot, self._slot_of_row = self._row_of_slot, [], {}
+        super()._rebuild()
+
+    def _moved(self, old: int, new: int) -> None:
+        self._note_row(self._old_rows[old], new)
+
+    def _chunks(self, slots: Sequence[int]) -> list[Chunk]:
+        found: dict[int, Chunk] = {}
+        wanted = {self._row_of_slot[slot]: slot for slot in slots}
+        for part in _parts(list(wanted)):
+            statement = f"{_CONTENTS} ({', '.join('?' * len(part))})"
+            for row, name, document, source, index, total, kind, content in self._file.connection().execute(statement, part):
+                block = (
+                    TextBlock(content.decode("utf-8", "surrogatepass"))
+                    if kind == "text"
+                    else content_from(json.loads(content), name)
+                )
+                metadata = self._index.table.metadata(wanted[row])
+                found[wanted[row]] = Chunk(block, document, index, source, metadata, name, total_chunks=total)
+        return [found[slot] for slot in slots]
+
+    def _remove(self, connection: sqlite3.Connection, ids: Iterable[str]) -> bool:
+        """Remove chunks, note for other processes that they are gone, and tell whether those notes became too many.
+
+        Then they are thrown away, and other processes read the namespace anew.
+        """
+        slots = [slot for name in ids if (slot := self._index.table.slot_of(name)) is not None]
+        rows = [self._row_of_slot[slot] for slot in slots]
+        connection.executemany("DELETE FROM chunks WHERE row = ?", ((row,) for row in rows))
+        connection.executemany("INSERT INTO gone (namespace, row) VALUES (?, ?)", ((self._number, row) for row in rows))
+        (noted,) = connection.execute("SELECT count(*) FROM gone WHERE namespace = ?", (self._number,)).fetchone()
+        if noted <= _MOST_GONE:
+            return False
+        connection.execute("DELETE FROM gone WHERE namespace = ?", (self._number,))
+        return True
+
+    def _learned(self, connection: sqlite3.Connection, terms: set[str]) -> dict[str, int]:
+        """Store the terms that are new, and return their numbers."""
+        new = sorted(terms - self._number_of.keys())
+        connection.executemany("INSERT INTO terms (namespace, term) VALUES (?, ?)", ((self._number, term) for term in new))
+        return {term: number for number, term in connection.execute(_TERMS, (self._number, self._last_term))} if new else {}
+
+    def _values(self, row: Row, numbers: Mapping[str, int]) -> tuple[Any, ...]:
+        chunk = row.chunk
+        kind, content = ("text", chunk.text.encode("utf-8", "surrogatepass"))
+        if chunk.is_data:
+            kind, content = "data", json.dumps(chunk.content.to_dict()).encode()
+        return (
+            self._new_rows[row.id],
+            self._number,
+            row.id,
+            chunk.document_id,
+            chunk.source,
+            chunk.chunk_index,
+            chunk.total_chunks,
+            row.metadata.shared,
+            json.dumps(row.metadata.own),
+            kind,
+            content,
+            row.vector.tobytes(),
+            packed_terms(row.counts, numbers),
+        )
+
+    def _note_row(self, row: int, slot: int) -> None:
+        self._row_of_slot.append(row)
+        self._slot_of_row[row] = slot
+        self._last_row = max(self._last_row, row)
+
+    def _note_term(self, term: str, number: int) -> None:
+        self._number_of[term], self._terms[number] = number, term
+        self._last_term = max(self._last_term, number)
+
+    def _forget(self) -> None:
+        """Begin anew with an empty index, which the next `_refresh` fills."""
+        self._version: int = 0
+        self._epoch: int = 0
+        self._last_row = self._last_gone = self._last_term = 0
+        self._index = ChunkIndex()
+        self._row_of_slot: list[int] = []
+        self._slot_of_row: dict[int, int] = {}
+        self._number_of: dict[str, int] = {}
+        self._terms: dict[int, str] = {}
+        self._new_terms: dict[str, int] = {}
+        self._new_rows: dict[str, int] = {}
+        self._new_gone = self._new_epoch = 0
+        self._old_rows: list[int] = []
+
+
+def _last(connection: sqlite3.Connection, table: str) -> int:
+    """Return the last number that a table gave to a row."""
+    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
+    return found[0] if found else 0
+
+
+def _parts(rows: list[int]) -> Iterable[list[int]]:
+    return (rows[start : start + _MOST_PARAMETERS] for start in range(0, len(rows), _MOST_PARAMETERS))

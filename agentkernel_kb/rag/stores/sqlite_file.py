@@ -1,0 +1,168 @@
+"""The file of `SQLiteVectorStore`: its tables, its connection, and rows as bytes."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from array import array
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, KnowledgeStateError
+
+FORMAT = 1
+_BUSY_SECONDS = 30.0
+_APPLICATION_ID = 0x4B42_5241  # "KBRA", so that another program's file is not taken for one of ours.
+
+_TABLES = """
+CREATE TABLE namespaces (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, analysis TEXT NOT NULL, dimensions INTEGER,
+    fingerprint TEXT NOT NULL DEFAULT '{}', version INTEGER NOT NULL DEFAULT 0, epoch INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE chunks (
+    row INTEGER PRIMARY KEY AUTOINCREMENT, namespace INTEGER NOT NULL, id TEXT NOT NULL, document_id TEXT NOT NULL, source TEXT,
+    chunk_index INTEGER NOT NULL, total_chunks INTEGER NOT NULL, metadata TEXT NOT NULL, own TEXT NOT NULL,
+    kind TEXT NOT NULL, content BLOB NOT NULL, vector BLOB NOT NULL, terms BLOB NOT NULL, UNIQUE (namespace, id)
+);
+CREATE TABLE terms (number INTEGER PRIMARY KEY AUTOINCREMENT, namespace INTEGER NOT NULL, term TEXT NOT NULL,
+    UNIQUE (namespace, term));
+CREATE TABLE gone (number INTEGER PRIMARY KEY AUTOINCREMENT, namespace INTEGER NOT NULL, row INTEGER NOT NULL);
+CREATE INDEX gone_of ON gone (namespace, number);
+CREATE TABLE ledger (namespace INTEGER NOT NULL, source TEXT NOT NULL, entry TEXT NOT NULL, PRIMARY KEY (namespace, source));
+"""
+
+
+class SQLiteFile:
+    """One connection to a file, opened at first use and again in a process that was forked.
+
+    Args:
+        path: The file; it is made where there is none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._process = 0
+        self._closed = False
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self._path
+
+    def connection(self) -> sqlite3.Connection:
+        """Return the connection.
+
+        Raises:
+            KnowledgeStateError: It was closed.
+            AKConfigError: The file is no corpus, or one of a newer version.
+            KnowledgeBackendError: It cannot be opened.
+        """
+        if self._closed:
+            raise KnowledgeStateError(f"The store on {self._path.name} is closed.")
+        if self._connection is None or self._process != os.getpid():
+            self._connection, self._process = self._opened(), os.getpid()
+        return self._connection
+
+    @contextmanager
+    def writing(self) -> Generator[sqlite3.Connection]:
+        """Hold the file's one write lock; commit when the block ends, and undo everything where it raises.
+
+        Raises:
+            KnowledgeBackendError: SQLite failed, as when the disk is full or another writer stayed for half a minute.
+        """
+        connection = self.connection()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise self.failure(error) from error
+
+    @contextmanager
+    def reading(self) -> Generator[sqlite3.Connection]:
+        """Hold one state of the file, whatever others write meanwhile.
+
+        Raises:
+            KnowledgeBackendError: SQLite failed.
+        """
+        connection = self.connection()
+        try:
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self.failure(error) from error
+
+    def failure(self, error: sqlite3.Error) -> KnowledgeBackendError:
+        """Return what to raise for an error of SQLite."""
+        return KnowledgeBackendError(f"The store on {self._path.name} failed: {error.sqlite_errorname}.")
+
+    def close(self) -> None:
+        """Close it. May be called twice."""
+        self._closed = True
+        if self._connection is not None and self._process == os.getpid():
+            self._connection.close()
+        self._connection = None
+
+    def _opened(self) -> sqlite3.Connection:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        except (OSError, sqlite3.Error) as error:
+            raise KnowledgeBackendError(f"The file {self._path} cannot be opened: {type(error).__name__}.") from error
+        try:
+            self._prepared(connection)
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, sqlite3.Error):
+                raise AKConfigError(f"{self._path} is no corpus of this library, or is damaged.") from error
+            raise
+        return connection
+
+    def _prepared(self, connection: sqlite3.Connection) -> None:
+        """Make the tables where there are none, under the write lock, so that two processes do not both do so."""
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            if not tables:
+                for statement in _TABLES.split(";\n"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {FORMAT}")
+            elif application != _APPLICATION_ID:
+                raise AKConfigError(f"{self._path} is a database of something else; give the corpus a file of its own.")
+            elif version > FORMAT:
+                raise AKConfigError(f"{self._path} was written by a newer version of agentkernel-kb.")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+
+
+def packed_terms(counts: Mapping[str, int], number_of: Mapping[str, int]) -> bytes:
+    """Return how often a chunk has each term as bytes: the terms' numbers, then their counts."""
+    numbers = array("I", (number_of[term] for term in counts))
+    return numbers.tobytes() + array("H", (min(count, 65_535) for count in counts.values())).tobytes()
+
+
+def unpacked_terms(packed: bytes, terms: Mapping[int, str]) -> dict[str, int]:
+    """Return what `packed_terms` made bytes of."""
+    numbers, counts = array("I"), array("H")
+    border = len(packed) // (numbers.itemsize + counts.itemsize) * numbers.itemsize
+    numbers.frombytes(packed[:border])
+    counts.frombytes(packed[border:])
+    return {terms[number]: count for number, count in zip(numbers, counts, strict=True)}
