@@ -1,15 +1,20 @@
 """Prints what OKF bundles cost: first walk, warm start, refresh, search, fetch, browse and memory, one JSON object per size.
 
-`python benchmarks/okf.py [SIZE …]` takes sizes in concepts, 1000 and 10000 by default; a million takes some minutes and 6 GB of
-disk.
-CPU is what counts where others use the machine too, so each figure in seconds or milliseconds has one of CPU beside it.
+`python benchmarks/okf.py [SIZE …]` takes sizes in concepts, 1000 and 10000 by default; a million takes many minutes and some
+12 GB of disk. `python benchmarks/okf.py bucket [SIZE]` does the same in a bucket, 1000 concepts by default, behind 2 ms of latency
+per request, and needs the server of `servers/s3.sh` at `KB_TEST_S3_URL` (`http://127.0.0.1:18333` by default).
+
+CPU is what counts where others use the machine too, so each figure in seconds or milliseconds has one of CPU beside it. As
+machines differ, a loop over PyYAML's libyaml and SQLite's FTS5 that does nothing else is measured as well (`bare_loop`).
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import random
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -19,9 +24,15 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 SIZES = (1_000, 10_000)
 QUERIES = 300
+BUCKET_SIZE, LATENCY_S = 1_000, 0.002
 _SYLLABLES = [
     "ba",
     "ko",
@@ -197,7 +208,74 @@ def measure_folder(size: int) -> dict[str, Any]:
                 file = folder / place(number)
                 file.write_text(file.read_text(encoding="utf-8") + "\nChanged.\n", encoding="utf-8")
 
-        return {"store": "folder", **measure(LocalDocumentStore(folder), Path(scratch) / "index", size, change)}
+        _, bare = timed(lambda: bare_loop(folder, Path(scratch) / "bare.db"))
+        figures = measure(LocalDocumentStore(folder), Path(scratch) / "index", size, change)
+        return {"store": "folder", "bare_loop": bare, **figures}
+
+
+def bare_loop(folder: Path, database: Path) -> None:
+    """Read a folder with nothing but libyaml and FTS5, for comparison: no containment, no links, no diagnostics."""
+    connection = sqlite3.connect(database)
+    try:
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute("CREATE VIRTUAL TABLE words USING fts5(title, tags, type, description, body)")
+        connection.executemany("INSERT INTO words VALUES (?, ?, ?, ?, ?)", _bare_rows(folder))
+        connection.commit()
+    finally:
+        connection.close()
+
+
+def _bare_rows(folder: Path) -> Iterator[tuple[str, ...]]:
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with open(f"{place}/{name}", encoding="utf-8") as file:  # noqa: PTH123 - the loop is to be as bare as can be
+                _, head, body = file.read().split("---\n", 2)
+            said: dict[str, Any] = yaml.load(head, Loader=yaml.CSafeLoader)
+            yield said["title"], " ".join(map(str, said["tags"])), said["type"], said["description"], body
+
+
+def measure_bucket(size: int) -> dict[str, Any]:
+    """Put a bundle into a bucket and measure it behind a proxy that holds requests back."""
+    from agentkernel_kb import OKFManager, S3DocumentStore
+
+    buckets: Any = importlib.import_module("buckets")
+    loopback: Any = importlib.import_module("loopback")
+    url = os.environ.get("KB_TEST_S3_URL", "http://127.0.0.1:18333")
+    documents = {path: document.encode() for path, document in concepts(size)}
+    figures: dict[str, Any] = {"store": "bucket", "concepts": size, "latency_ms": LATENCY_S * 1e3}
+    with (
+        tempfile.TemporaryDirectory(prefix="kb-bench-") as index,
+        buckets.new_bucket(url) as bucket,
+        loopback.proxied(urlsplit(url).port or 80, delay_s=LATENCY_S) as proxy,
+    ):
+        prefix = bucket.store(documents).prefix
+        client = buckets.client(proxy.url)
+        sent: list[str] = []
+
+        def note(model: Any, **_: Any) -> None:
+            sent.append(model.name)
+
+        client.meta.events.register("before-call.s3", note)
+
+        def counted(act: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
+            sent.clear()
+            result, figure = timed(act)
+            return result, {**figure, "requests": {name: sent.count(name) for name in sorted(set(sent))}}
+
+        def opened() -> OKFManager:
+            store = S3DocumentStore(bucket.name, prefix, client=client)
+            return OKFManager(store, index=index, refresh_seconds=None, max_concepts=size)
+
+        backend, figures["first_walk"] = counted(opened)
+        backend.close()
+        backend, figures["warm_start"] = counted(opened)
+        _, figures["refresh_unchanged"] = counted(backend.reload)
+        for number in range(0, size, 100):
+            bucket.put(f"{prefix}/{place(number)}", documents[place(number)] + b"\nChanged.\n")
+        _, figures["refresh_1_percent"] = counted(backend.reload)
+        backend.close()
+        client.close()
+    return figures
 
 
 def main() -> None:
@@ -207,14 +285,12 @@ def main() -> None:
         generate(Path(arguments[1]), int(arguments[2]))
     elif arguments[:1] == ["measure"]:
         print(json.dumps(measure_folder(int(arguments[1]))))
+    elif arguments[:1] == ["bucket"]:
+        print(json.dumps({"benchmark": "okf", **measure_bucket(int(arguments[1]) if arguments[1:] else BUCKET_SIZE)}))
     else:
         for size in map(int, arguments or map(str, SIZES)):
             done = subprocess.run(
-                [sys.executable, __file__, "measure", str(size)],
-                capture_output=True,
-                text=True,
-                check=True,
-                env=dict(os.environ),
+                [sys.executable, __file__, "measure", str(size)], stdout=subprocess.PIPE, text=True, check=True
             )
             print(json.dumps({"benchmark": "okf", **json.loads(done.stdout)}), flush=True)
 
