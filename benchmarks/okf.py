@@ -1,8 +1,8 @@
 """Prints what OKF bundles cost: first walk, warm start, refresh, search, fetch, browse and memory, one JSON object per size.
 
 `python benchmarks/okf.py [SIZE …]` takes sizes in concepts, 1000 and 10000 by default; a million takes many minutes and some
-12 GB of disk. `python benchmarks/okf.py bucket [SIZE]` does the same in a bucket, 1000 concepts by default, behind 2 ms of latency
-per request, and needs the server of `servers/s3.sh` at `KB_TEST_S3_URL` (`http://127.0.0.1:18333` by default).
+12 GB of disk. `python benchmarks/okf.py bucket [SIZE]` does the same in a bucket, 1000 concepts by default, behind 2 ms of
+latency per request, and needs the server of `servers/s3.sh` at `KB_TEST_S3_URL` (`http://127.0.0.1:18333` by default).
 
 CPU is what counts where others use the machine too, so each figure in seconds or milliseconds has one of CPU beside it. As
 machines differ, a loop over PyYAML's libyaml and SQLite's FTS5 that does nothing else is measured as well (`bare_loop`).
