@@ -56,7 +56,7 @@ class Description:
         findings: Everything that is wrong.
     """
 
-    source: Source
+    source: Source = field(repr=False)
     entries: Mapping[str, Entry]
     declared: Mapping[str, DeclaredBackend]
     bundles: OKFBlock | None
@@ -246,7 +246,7 @@ def _resilience(source: Source, findings: list[Finding]) -> Resilience:
 
 def _telemetry(source: Source, findings: list[Finding]) -> bool:
     given: Any = source.data.get("telemetry")
-    if isinstance(given, bool):
-        return given
+    if isinstance(given, bool | str):
+        return checked(source, Kind(bool), ("telemetry",), findings) is True
     values = _values(source, "telemetry", {"enabled": Kind(bool)}, findings)
     return bool(values and values.get("enabled", True))

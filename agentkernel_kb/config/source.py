@@ -30,14 +30,14 @@ class Source:
         variables: What was put in.
     """
 
-    data: Any
+    data: Any = field(repr=False)
     name: str
     folder: Path
-    lines: Mapping[Key, int] = field(default_factory=dict[Key, int])
+    lines: Mapping[Key, int] = field(default_factory=dict[Key, int], repr=False)
     findings: tuple[Finding, ...] = ()
-    written: Any = None
+    written: Any = field(default=None, repr=False)
     origins: Mapping[Key, Key] = field(default_factory=dict[Key, Key])
-    variables: Variables = field(default_factory=lambda: Variables({}))
+    variables: Variables = field(default_factory=lambda: Variables({}), repr=False)
 
     def placed(self, finding: Finding) -> Fault:
         """Return what was found with the file, the line and the keys at which it was written, free of variables' values."""

@@ -27,12 +27,12 @@ class Variables:
         hidden: Other texts that no message may show.
     """
 
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(repr=False)
     relaxed: bool = False
     findings: list[Finding] = field(default_factory=list[Finding])
-    used: dict[str, str] = field(default_factory=dict[str, str])
+    used: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     missing: set[Key] = field(default_factory=set[Key])
-    hidden: set[str] = field(default_factory=set[str])
+    hidden: set[str] = field(default_factory=set[str], repr=False)
 
     def put_in(self, value: Any, key: Key = ()) -> Any:
         """Return `value` with the variables of all texts in it put in. `$$` is a dollar sign; one that is empty is not set."""
