@@ -103,7 +103,7 @@ class AdapterContract(GatedSuite, ABC):
         ("name", "backends"),
         [
             ("read_kb", ["handbook", "ledger", "notes"]),
-            ("search_kb", ["handbook", "notes"]),
+            ("search_kb", ["handbook", "notes", "*"]),
             ("fetch_kb", ["handbook"]),
             ("browse_kb", ["handbook"]),
             ("write_kb", ["handbook", "ledger", "notes"]),

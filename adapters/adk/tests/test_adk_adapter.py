@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import pytest
 from agentkernel_kb_adk import ADKToolBuilder
+from common_questions import answers, asked_builder, calls
 from google.adk.agents import Agent
 from google.adk.agents.readonly_context import ReadonlyContext
 from google.adk.events.event import Event
@@ -201,8 +202,8 @@ async def test_what_gemini_is_sent_and_how_its_numbers_arrive() -> None:
                             "properties": {
                                 "backend": {
                                     "type": "string",
-                                    "description": "Name of the knowledge base.",
-                                    "enum": ["handbook", "notes"],
+                                    "description": "Name of the knowledge base, or * for all at once: records then stand under [name: id].",
+                                    "enum": ["handbook", "notes", "*"],
                                 },
                                 "query": {
                                     "type": "string",
@@ -281,3 +282,8 @@ async def test_calls_that_a_model_makes_at_one_time_are_all_answered() -> None:
         events = await run(Both(calls=ask_for), ADKToolBuilder.bind(builder.build()))
     answers = answers_in([event.content for event in events])
     assert [answer.partition(".")[0] for answer in answers] == ["- Refunds within 30 days", "Unknown backend 'nowhere'"]
+
+
+async def test_the_common_questions_get_their_answers(tmp_path: Path) -> None:
+    with asked_builder(tmp_path) as builder:
+        assert await ask(ADKToolBuilder.bind(builder.build()), *calls()) == answers()

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import pytest
 from agentkernel_kb_crewai import CrewAIToolBuilder
+from common_questions import answers, asked_builder, calls
 from crewai import Agent, Crew, Task
 from crewai.llms.base_llm import BaseLLM
 from crewai.tools import BaseTool
@@ -177,8 +178,8 @@ def test_what_the_model_sees() -> None:
                     "parameters": {
                         "properties": {
                             "backend": {
-                                "description": "Name of the knowledge base.",
-                                "enum": ["handbook", "notes"],
+                                "description": "Name of the knowledge base, or * for all at once: records then stand under [name: id].",
+                                "enum": ["handbook", "notes", "*"],
                                 "type": "string",
                             },
                             "query": {
@@ -317,3 +318,8 @@ def test_with_telemetry_and_tracing_off_nothing_leaves_the_process() -> None:
     command = [sys.executable, "-c", SCRIPT, str(Path(__file__).parent)]
     done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, text=True, check=True)
     assert done.stdout == "It says: - Refunds within 30 days. (source: N/A)\n"
+
+
+async def test_the_common_questions_get_their_answers(tmp_path: Path) -> None:
+    with asked_builder(tmp_path) as builder:
+        assert await ask(CrewAIToolBuilder.bind(builder.build()), *calls()) == answers()

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from agentkernel_kb_langgraph import LangGraphToolBuilder
+from common_questions import answers, asked_builder, calls
 from inline_snapshot import snapshot
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import StructuredTool, ToolException
@@ -20,7 +22,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import Command, interrupt
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from agentkernel_kb import KnowledgeBuilder
 from agentkernel_kb.testing import AdapterContract, FakeKnowledgeBase
@@ -156,8 +158,8 @@ def test_what_the_model_sees() -> None:
                         "properties": {
                             "backend": {
                                 "type": "string",
-                                "description": "Name of the knowledge base.",
-                                "enum": ["handbook", "notes"],
+                                "description": "Name of the knowledge base, or * for all at once: records then stand under [name: id].",
+                                "enum": ["handbook", "notes", "*"],
                             },
                             "query": {
                                 "type": "string",
@@ -238,3 +240,24 @@ def test_a_tool_exception_of_an_own_function_is_answered() -> None:
         raise ToolException("Closed on Sundays.")
 
     assert run_sync(LangGraphToolBuilder.bind([fail]), "fail", {}) == "Closed on Sundays."
+
+
+class AskingChatModel(ScriptedChatModel):
+    """Asks the common questions one after the other."""
+
+    tool: str = ""
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    _calls: list[tuple[str, dict[str, Any]]] = PrivateAttr(default_factory=calls)
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        answer = calling(*self._calls.pop(0)) if self._calls else AIMessage("done")
+        return ChatResult(generations=[ChatGeneration(message=answer)])
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+async def test_the_common_questions_get_their_answers(tmp_path: Path, is_async: bool) -> None:
+    with asked_builder(tmp_path) as builder:
+        agent = agent_graph(AskingChatModel(), LangGraphToolBuilder.bind(builder.build()))
+        asking, bounds = {"messages": [HumanMessage("go")]}, {"recursion_limit": 100}
+        state = await agent.ainvoke(asking, bounds) if is_async else agent.invoke(asking, bounds)
+    assert [message.content for message in state["messages"] if isinstance(message, ToolMessage)] == answers()

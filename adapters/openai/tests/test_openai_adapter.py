@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -18,6 +19,7 @@ from agents.strict_schema import ensure_strict_json_schema
 from agents.tool import Tool
 from agents.tool_context import ToolContext
 from agents.usage import Usage
+from common_questions import answers, asked_builder, calls
 from inline_snapshot import snapshot
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
@@ -152,8 +154,8 @@ def test_what_the_model_sees() -> None:
                         "properties": {
                             "backend": {
                                 "type": "string",
-                                "description": "Name of the knowledge base.",
-                                "enum": ["handbook", "notes"],
+                                "description": "Name of the knowledge base, or * for all at once: records then stand under [name: id].",
+                                "enum": ["handbook", "notes", "*"],
                             },
                             "query": {
                                 "type": "string",
@@ -205,3 +207,11 @@ async def test_an_agent_goes_on_after_a_faulty_call() -> None:
         "The arguments of search_kb are not valid JSON (position 22)",
         "Unknown backend 'handbok'",
     ]
+
+
+async def test_the_common_questions_get_their_answers(tmp_path: Path) -> None:
+    model = ScriptedModel(*((name, json.dumps(arguments)) for name, arguments in calls()))
+    with asked_builder(tmp_path) as builder:
+        agent = Agent("router", model=model, tools=OpenAIToolBuilder.bind(builder.build()))
+        result = await Runner.run(agent, "go", run_config=UNTRACED, max_turns=100)
+    assert [item.output for item in result.new_items if isinstance(item, ToolCallOutputItem)] == answers()

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from agentkernel_kb_pydantic_ai import PydanticAIToolBuilder
+from common_questions import answers, asked_builder, calls
 from inline_snapshot import snapshot
 from pydantic_ai import Agent, ModelRetry, Tool
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
@@ -122,8 +124,8 @@ async def test_what_the_model_sees() -> None:
                     "properties": {
                         "backend": {
                             "type": "string",
-                            "description": "Name of the knowledge base.",
-                            "enum": ["handbook", "notes"],
+                            "description": "Name of the knowledge base, or * for all at once: records then stand under [name: id].",
+                            "enum": ["handbook", "notes", "*"],
                         },
                         "query": {
                             "type": "string",
@@ -181,3 +183,8 @@ def sent_back(tool: Callable[..., Any]) -> Callable[..., Any]:
         raise ModelRetry("Ask for a shorter period.")
 
     return refuse
+
+
+async def test_the_common_questions_get_their_answers(tmp_path: Path) -> None:
+    with asked_builder(tmp_path) as builder:
+        assert await ask(PydanticAIToolBuilder.bind(builder.build()), *calls()) == answers()
