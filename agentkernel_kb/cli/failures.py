@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from agentkernel_kb.cli.exits import Code, CommandError
+from agentkernel_kb.config import ConfigurationError
 from agentkernel_kb.errors import KnowledgeConnectionError, KnowledgeError, KnowledgeTimeoutError
 from agentkernel_kb.render import one_line
+from agentkernel_kb.router.redaction import redact
 
 
 def explained(error: Exception) -> CommandError:
@@ -16,6 +18,8 @@ def explained(error: Exception) -> CommandError:
         return error
     if isinstance(error, KnowledgeConnectionError | KnowledgeTimeoutError):
         return CommandError(_sentence(error), Code.UNREACHABLE)
+    if isinstance(error, ConfigurationError):
+        return CommandError(_of_faults(error))
     if isinstance(error, KnowledgeError):
         return CommandError(_sentence(error))
     if isinstance(error, OSError) and error.strerror:
@@ -25,4 +29,11 @@ def explained(error: Exception) -> CommandError:
 
 
 def _sentence(error: KnowledgeError) -> str:
-    return one_line(str(error)) or f"It failed with {type(error).__name__}."
+    return redact(one_line(str(error))) or f"It failed with {type(error).__name__}."
+
+
+def _of_faults(error: ConfigurationError) -> str:
+    """Return the first fault, and the way to the others; faults hold no secrets by themselves."""
+    first, *others = map(str, error.faults) if error.faults else [str(error)]
+    more = f" There are {len(others)} more: `agentkernel-kb validate` lists them all." if others else ""
+    return one_line(first) + more

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from agentkernel_kb.cli.text import hidden, printable
 from agentkernel_kb.render import encode, one_line
+from agentkernel_kb.router.redaction import redact
 
 Row = Sequence[object]
 
@@ -95,8 +96,8 @@ class Output:
         self._message(text, "red")
 
     def traceback(self, text: str) -> None:
-        """Print a traceback to stderr."""
-        self._message(text, "")
+        """Print a traceback to stderr; what has the shape of a credential is left out, as it may be anybody's."""
+        self._message(redact(text), "")
 
     def ask(self, prompt: str) -> str:
         """Ask on stderr and return the line that is typed.

@@ -62,12 +62,14 @@ class StoreType:
         asks: What is asked for its target.
         default: The target of one called `{name}`.
         options: Makes the options out of the name and the target.
+        writable: It takes writes, so that an agent can be more than a consumer.
     """
 
     about: str
     asks: str
     default: str
     options: Callable[[str, str], Values]
+    writable: bool
 
 
 def _variable(name: str, what: str) -> str:
@@ -130,13 +132,15 @@ def _split(name: str, target: str) -> SplitResult:
 
 
 TYPES: Mapping[str, StoreType] = {
-    "okf": StoreType("a folder or bucket of markdown", "Folder, or s3://bucket/prefix", "./{name}", _okf),
-    "sql": StoreType("SQLite, DuckDB, PostgreSQL", "URL, such as postgresql://user@host/database", "sqlite:///{name}.db", _sql),
-    "chroma": StoreType("texts found by likeness", "Folder, or http://host:port of a server", "./{name}-chroma", _chroma),
-    "ladybug": StoreType("a graph in a file", "Path of the file", "./{name}.lbug", _ladybug),
-    "neo4j": StoreType("a graph on a server", "URI", "bolt://localhost:7687", _neo4j),
+    "okf": StoreType("a folder or bucket of markdown", "Folder, or s3://bucket/prefix", "./{name}", _okf, True),
+    "sql": StoreType(
+        "SQLite, DuckDB, PostgreSQL", "URL, such as postgresql://user@host/database", "sqlite:///{name}.db", _sql, False
+    ),
+    "chroma": StoreType("texts found by likeness", "Folder, or http://host:port of a server", "./{name}-chroma", _chroma, True),
+    "ladybug": StoreType("a graph in a file", "Path of the file", "./{name}.lbug", _ladybug, True),
+    "neo4j": StoreType("a graph on a server", "URI", "bolt://localhost:7687", _neo4j, True),
     "starburst": StoreType(
-        "tables behind Trino", "https://host:port/catalog/schema", "https://localhost:443/tpch/tiny", _starburst
+        "tables behind Trino", "https://host:port/catalog/schema", "https://localhost:443/tpch/tiny", _starburst, False
     ),
 }
 
@@ -175,7 +179,7 @@ def composed(stores: Sequence[Store], agents: Mapping[str, str]) -> str:
 
     Args:
         stores: Its backends.
-        agents: The agents, each with the role that it has in all of them.
+        agents: The agents, each with the role that it has in all of them; where nothing can be written, it is a consumer.
 
     Raises:
         CommandError: Two stores have one name, or a target is not of its type.
@@ -184,7 +188,10 @@ def composed(stores: Sequence[Store], agents: Mapping[str, str]) -> str:
     if doubled := next((name for name in names if names.count(name) > 1), None):
         raise CommandError(f"Two backends are called '{doubled}'.", Code.USAGE)
     backends = {store.name: _entry(store) for store in stores}
-    granted = {agent: dict.fromkeys(names, role) for agent, role in agents.items()}
+    granted = {
+        agent: {store.name: role if TYPES[store.type].writable else "consumer" for store in stores}
+        for agent, role in agents.items()
+    }
     first = _dumped(names[0]).strip() if names else "handbook"
     agents_part = f"\n{_dumped({'agents': granted})}" if granted else _NO_AGENTS.format(name=first)
     return f"{_HEADER}\n{_dumped({'backends': backends})}{agents_part}{_ENVIRONMENTS}"

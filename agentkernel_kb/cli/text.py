@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 
 from agentkernel_kb.render import clean
-from agentkernel_kb.router.redaction import redact
 
 _SHORTEST_SECRET = 4
 
@@ -26,9 +25,9 @@ def printable(text: str) -> str:
     return clean(_DIRECTIONS.sub("", _SEQUENCES.sub("", text)))
 
 
-def hidden(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with everything that has the shape of a credential, and each of `secrets`, replaced by `***`."""
+def hidden(text: str, secrets: Iterable[str]) -> str:
+    """Return `text` with each of the secrets replaced by `***`; one that is shorter than four characters stays."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, "***")
-    return redact(text)
+    return text
