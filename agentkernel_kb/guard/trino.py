@@ -13,6 +13,7 @@ from agentkernel_kb.guard.dialects import GuardDialect, Replacement
 from agentkernel_kb.guard.lexer import Lexer, LexicalRules, Token
 from agentkernel_kb.guard.tree import HIDDEN_REASON
 from agentkernel_kb.guard.trino_functions import TRINO_FUNCTIONS, TRINO_TABLE_FUNCTIONS
+from agentkernel_kb.guard.trino_sizes import check_sizes
 
 _RULES = LexicalRules(
     comment=r"--[^\n\r]*+|/\*.*?\*/",
@@ -44,7 +45,10 @@ def _check_tokens(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
         if token.kind == following.kind == "string":
             return "Two strings follow each other; write them as one, or put || between", following
     parameter = next((token for token in _outside_patterns(tokens) if token.text == "?"), None)
-    return None if parameter is None else ("Parameters are not supported, write the value itself", parameter)
+    if parameter is not None:
+        return "Parameters are not supported, write the value itself", parameter
+    check_sizes(tokens)
+    return None
 
 
 def _outside_patterns(tokens: tuple[Token, ...]) -> Sequence[Token]:
