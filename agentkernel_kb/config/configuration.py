@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType, TracebackType
 from typing import Self
@@ -48,6 +49,7 @@ class Configuration:
         self._opened = backends
         self._on_event = on_event
         self._agents = _agents(description)
+        self._lock = threading.Lock()
         self._builders: dict[str | None, KnowledgeBuilder | None] = {}
         self.file = description.source.name
         self.env = env
@@ -66,9 +68,10 @@ class Configuration:
         Args:
             agent: Its name. `None` is the application itself, where the file has no `agents:`.
         """
-        if agent not in self._builders:
-            self._builders[agent] = self._builder_for(agent)
-        return self._builders[agent]
+        with self._lock:
+            if agent not in self._builders:
+                self._builders[agent] = self._builder_for(agent)
+            return self._builders[agent]
 
     def _builder_for(self, agent: str | None) -> KnowledgeBuilder | None:
         own = self._grants(agent)
@@ -140,11 +143,17 @@ class Configuration:
 
     def close(self) -> None:
         """Close every backend that was opened. May be called twice."""
-        self.builder.close()
+        for builder in self._all_builders():
+            builder.close()
 
     async def aclose(self) -> None:
         """Close every backend that was opened, without blocking the event loop."""
-        await self.builder.aclose()
+        for builder in self._all_builders():
+            await builder.aclose()
+
+    def _all_builders(self) -> list[KnowledgeBuilder]:
+        with self._lock:
+            return [self.builder, *filter(None, self._builders.values())]
 
     def __enter__(self) -> Self:
         return self

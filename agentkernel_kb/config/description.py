@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from agentkernel_kb.config.backends import DeclaredBackend, Entry, name_findings, parse_entries
+from agentkernel_kb.config.backends import RESERVED, DeclaredBackend, Entry, name_findings, parse_entries
 from agentkernel_kb.config.faults import Finding, Key
 from agentkernel_kb.config.kinds import Kind, parameters_of
 from agentkernel_kb.config.okf_block import Database, OKFBlock, check_okf_block
@@ -86,8 +86,8 @@ def describe(source: Source) -> Description:
             Finding((), "there is nothing in it: declare at least one backend under backends, or a bundle under okf.")
         )
     findings += _collisions(backends, data)
-    for name in backends:
-        findings += _secrets(source, name)
+    for key in [*(("backends", name) for name in backends), *(("okf", "databases", name) for name in _bundle_names(data))]:
+        findings += _secrets(source, key)
     agents = parse_agents(mapping_at(source, ("agents",), findings), names, findings) if "agents" in data else None
     findings += bundle_findings(agents, bundles.databases if bundles else {})
     described = Description(
@@ -106,9 +106,9 @@ def describe(source: Source) -> Description:
     return described
 
 
-def _secrets(source: Source, name: str) -> list[Finding]:
+def _secrets(source: Source, key: Key) -> list[Finding]:
     """Find the secrets that are written into a backend's options, and see to it that no message repeats them."""
-    found = list(literal_secrets(source.written_at(("backends", name)), ("backends", name)))
+    found = list(literal_secrets(source.written_at(key), key))
     texts = (str(source.written_at(finding.key)) for finding in found)
     source.variables.hidden.update(text for text in texts if len(text) >= _SHORTEST_HIDDEN)
     return found
@@ -142,8 +142,8 @@ def _collisions(backends: Mapping[str, Any], data: Mapping[str, Any]) -> list[Fi
         if name in backends:
             message = f"'{name}' stands under backends too, and both become backends of one router. Rename one of them."
             found.append(Finding(key, message))
-        elif name != "*":  # The block's own check knows that one.
-            found += [] if name.strip() != name else name_findings(name, key)
+        elif name in RESERVED and name != "*":  # The block's own check knows that one, and what is no line of text.
+            found += name_findings(name, key)
     return found
 
 

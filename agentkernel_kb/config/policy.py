@@ -10,6 +10,7 @@ from agentkernel_kb.config.faults import Finding, Key
 from agentkernel_kb.config.okf_block import ROLES, Database, Role
 from agentkernel_kb.config.source import did_you_mean
 from agentkernel_kb.config.values import said, unknown_keys
+from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.model import KnowledgeCapabilities, Operation
 from agentkernel_kb.render import one_line
 from agentkernel_kb.router.access import Access
@@ -163,6 +164,10 @@ def _filters(given: Any, key: Key, findings: list[Finding]) -> Mapping[str, Scal
             findings.append(
                 Finding((*key, name), f"must be text, a number, true or false, not {said(value) if value != '' else 'empty'}.")
             )
+    try:
+        Access("", {}, filters={str(key[-2]): filters} if filters else {})
+    except AKConfigError:  # It repeats keys, and what they hold in turn may be what somebody wanted to hide.
+        findings.append(Finding(key, "keys and values are single lines of text, finite numbers, true or false."))
     return filters
 
 
@@ -202,7 +207,7 @@ def _grant_findings(agent: str, name: str, grant: Grant, can: KnowledgeCapabilit
     if grant.role is None and (missing := [each for each in OPERATIONS if each in grant.operations and each not in does]):
         message = f"'{name}' has no {', '.join(missing)}. It has: {', '.join(does)}."
         found.append(Finding((*grant.key, "operations"), message))
-    if grant.filters and not getattr(can, "filters", False):
+    if grant.filters and not can.filters:
         message = (
             f"agent '{agent}' has filters on '{name}', which can't hold anybody to a row scope. "
             "Take the filters out, or the backend from this agent."

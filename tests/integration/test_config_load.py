@@ -14,9 +14,7 @@ from typing import Any
 
 import pytest
 
-from agentkernel_kb.base import KnowledgeBase
 from agentkernel_kb.config import Configuration, ConfigurationError, check, load
-from agentkernel_kb.config.builtin_types import backend_type
 from agentkernel_kb.config.standing import standing_for
 from agentkernel_kb.errors import AKConfigError, KnowledgeConnectionError
 from agentkernel_kb.registry import BUILT_IN, backend_class
@@ -213,20 +211,28 @@ def test_x10_a_stand_in_takes_the_arguments_of_what_it_stands_for(name: str):
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"),
+    "options",
     [
-        ("ladybug", {"path": ":memory:", "isolate": False}),
-        ("sql", {"url": "sqlite:///one.db", "isolate": False}),
+        {"type": "ladybug", "path": ":memory:", "isolate": False},
+        {"type": "sql", "url": "sqlite:///one.db", "isolate": False},
+        {"type": "okf", "uri": "./book", "index": ":memory:"},
+        {"type": "chroma", "persist_path": "./notes", "embedding_function": "hash"},
     ],
+    ids=lambda options: options["type"],
 )
-def test_x10_what_a_stand_in_declares_is_what_its_backend_declares(
-    name: str, arguments: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(folder)
-    kind = backend_type(name)
-    assert kind.declares is not None
-    backend: KnowledgeBase = kind.make(**arguments)
-    try:
-        assert kind.declares(arguments) == backend.capabilities
-    finally:
-        backend.close()
+def test_x10_what_is_declared_before_a_backend_is_open_holds_when_it_is(folder: Path, options: dict[str, Any]):
+    (folder / "book").mkdir()
+    with load(written(folder, {"backends": {"store": options}})) as loaded:
+        (backend,) = loaded.builder.backends
+        before = backend.capabilities
+        backend.connect()
+        assert backend.capabilities == before
+
+
+def test_x10_closed_is_closed_for_every_agent(folder: Path):
+    agents = {"One": {"shop": "consumer"}, "Two": {"shop": "consumer"}}
+    with load(written(folder, {**TWO, "agents": agents})) as loaded:
+        tools = [tool for agent in agents for tool in loaded.tools(agent) if tool.__name__ == "read_kb"]
+        assert all("one" in tool("shop", "SELECT word FROM <FACTS>") for tool in tools)
+    assert all("closed" in tool("shop", "SELECT word FROM <FACTS>") for tool in tools)
+    loaded.close()
