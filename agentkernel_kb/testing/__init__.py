@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agentkernel_kb.testing.declaration import declaration_faults
     from agentkernel_kb.testing.fake import FakeKnowledgeBase
     from agentkernel_kb.testing.stores import DocumentStoreContract
+    from agentkernel_kb.testing.vectors import VectorStoreContract
 
 _HOME_OF = {
     "AdapterContract": "adapters",
@@ -25,6 +26,7 @@ _HOME_OF = {
     "FakeKnowledgeBase": "fake",
     "KnowledgeBaseContract": "contract",
     "Samples": "contract.samples",
+    "VectorStoreContract": "vectors",
     "declaration_faults": "declaration",
 }
 
@@ -34,12 +36,13 @@ __all__ = [
     "FakeKnowledgeBase",
     "KnowledgeBaseContract",
     "Samples",
+    "VectorStoreContract",
     "declaration_faults",
 ]
 
 # Pytest explains the asserts of a module other than a test's own only where it is told before that module is imported.
 if _pytest := sys.modules.get("pytest"):
-    _pytest.register_assert_rewrite(f"{__name__}.contract", f"{__name__}.adapters", f"{__name__}.stores")
+    _pytest.register_assert_rewrite(f"{__name__}.contract", f"{__name__}.adapters", f"{__name__}.stores", f"{__name__}.vectors")
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from agentkernel_kb.rag.chunk import Chunk
+from agentkernel_kb.rag.content import Content
 from agentkernel_kb.rag.index.analysis import Analysis
 from agentkernel_kb.rag.stores.indexed import SEMANTIC_SHARE, IndexedStore, Row
 
@@ -23,7 +24,7 @@ class InMemoryVectorStore(IndexedStore):
 
     def __init__(self, *, analysis: Analysis | None = None, vector_share: float = SEMANTIC_SHARE) -> None:
         super().__init__(analysis, vector_share)
-        self._held: dict[str, Chunk] = {}
+        self._held: dict[str, tuple[Content, int, int]] = {}
 
     def __repr__(self) -> str:
         return f"InMemoryVectorStore({self._index.table.count} chunks)"
@@ -38,7 +39,7 @@ class InMemoryVectorStore(IndexedStore):
         for name in gone:
             del self._held[name]
         for row in rows:
-            self._held[row.id] = _copy(row.chunk, row.id)
+            self._held[row.id] = (row.chunk.content, row.chunk.chunk_index, row.chunk.total_chunks)
 
     def _kept(self) -> None:
         """Nothing has to be noted."""
@@ -47,16 +48,11 @@ class InMemoryVectorStore(IndexedStore):
         """Chunks are found by their ids."""
 
     def _chunks(self, slots: Sequence[int]) -> list[Chunk]:
-        return [_copy(self._held[name], name) for name in (self._index.table.ids[slot] for slot in slots)]
+        return [self._chunk(slot) for slot in slots]
 
-
-def _copy(chunk: Chunk, name: str) -> Chunk:
-    return Chunk(
-        chunk.content,
-        chunk.document_id,
-        chunk.chunk_index,
-        chunk.source,
-        chunk.metadata,
-        name,
-        total_chunks=chunk.total_chunks,
-    )
+    def _chunk(self, slot: int) -> Chunk:
+        table = self._index.table
+        name = table.ids[slot]
+        content, index, total = self._held[name]
+        metadata = table.metadata(slot)
+        return Chunk(content, table.document_ids[slot], index, table.sources[slot], metadata, name, total_chunks=total)
