@@ -13,7 +13,7 @@ from agentkernel_kb.chroma.collection import BoundCollection
 from agentkernel_kb.chroma.connection import Connection, require_chroma
 from agentkernel_kb.chroma.embedding import Embedding, EmbeddingFunction
 from agentkernel_kb.chroma.failures import translated
-from agentkernel_kb.chroma.records import Distance, prepare
+from agentkernel_kb.chroma.records import Distance, is_within, prepare, where_within
 from agentkernel_kb.chroma.server import connect_seconds, within
 from agentkernel_kb.errors import (
     KnowledgeBackendError,
@@ -21,7 +21,7 @@ from agentkernel_kb.errors import (
     KnowledgeStateError,
     KnowledgeTimeoutError,
 )
-from agentkernel_kb.model import KnowledgeCapabilities, Record
+from agentkernel_kb.model import KnowledgeCapabilities, Record, Scalar
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,6 +69,8 @@ class ChromaManager(KnowledgeBase):
         KnowledgeTimeoutError: The server did not answer within 10 seconds.
     """
 
+    db_system = "chroma"
+
     def __init__(
         self,
         persist_path: str | Path = DEFAULT_PATH,
@@ -90,7 +92,8 @@ class ChromaManager(KnowledgeBase):
         connect: Literal["eager", "lazy"] = "eager",
     ) -> None:
         super().__init__(
-            KnowledgeCapabilities(kinds=["vector"], search=True, search_mode="semantic", writable=True), name or DEFAULT_NAME
+            KnowledgeCapabilities(kinds=["vector"], search=True, search_mode="semantic", writable=True, filters=True),
+            name or DEFAULT_NAME,
         )
         check_plain_arguments(
             self.backend_name,
@@ -169,6 +172,7 @@ class ChromaManager(KnowledgeBase):
         *,
         where: Mapping[str, Any] | None = None,
         where_document: Mapping[str, Any] | None = None,
+        filters: Mapping[str, Scalar] | None = None,
         **kwargs: Any,
     ) -> list[Record]:
         """Return the records whose text is most like `query`, best first.
@@ -178,6 +182,7 @@ class ChromaManager(KnowledgeBase):
             limit: Most records to return; less than 1 means 1.
             where: A filter of Chroma over metadata, such as `{"year": {"$gte": 2024}}`.
             where_document: A filter of Chroma over the text, such as `{"$contains": "refund"}`.
+            filters: The row scope of an agent: metadata that every record found has to have, besides `where`.
             kwargs: Unknown arguments are ignored. `timeout=` is how many seconds a server has for it; embedding, and an
                 embedded Chroma, can't be interrupted, and so the router does not count on it.
 
@@ -197,16 +202,18 @@ class ChromaManager(KnowledgeBase):
             collection, _ = self._opened()
             if not query.strip():
                 return []
+            within_scope = where_within(filters, where, self.backend_name)
             vector = self._embedding.query(query)
-            return self._on_collection(
-                "search", collection, lambda current: current.search(query, vector, max(1, limit), where, where_document)
+            found = self._on_collection(
+                "search", collection, lambda current: current.search(query, vector, max(1, limit), within_scope, where_document)
             )
+        return [record for record in found if is_within(record["metadata"], filters or {})]  # The second of two locks.
 
-    def write(self, records: Iterable[Record], **kwargs: Any) -> None:
+    def write(self, records: Iterable[Record], *, filters: Mapping[str, Scalar] | None = None, **kwargs: Any) -> None:
         """Store records; see `add`."""
-        self.add(records, **kwargs)
+        self.add(records, filters=filters, **kwargs)
 
-    def add(self, records: Iterable[Record], **kwargs: Any) -> list[str]:
+    def add(self, records: Iterable[Record], *, filters: Mapping[str, Scalar] | None = None, **kwargs: Any) -> list[str]:
         """Store records, each in place of the one with the same id.
 
         All are checked and embedded before the first is stored. Storing is one step for as many as Chroma takes at once
@@ -214,28 +221,31 @@ class ChromaManager(KnowledgeBase):
 
         Args:
             records: The records. `metadata["id"]` is the id, if it is one line of text without a comma; otherwise the id is a
-                digest of `metadata["source"]` and the text.
+                digest of `metadata["source"]`, the text and the row scope.
+            filters: The row scope of an agent: metadata that every record gets over its own. No record outside is replaced.
             kwargs: Unknown arguments are ignored. `timeout=` is how many seconds a server has for all of it.
 
         Returns:
             The ids of what was stored, in order, each once.
 
         Raises:
-            KnowledgeQueryError: A record has blank text or is none; the message says which. Nothing was stored.
+            KnowledgeQueryError: A record has blank text or is none (the message says which), or its id is that of a record
+                outside of the row scope. Nothing was stored.
             AKConfigError: There is no embedding function, or its vectors do not fit the collection. Nothing was stored.
             KnowledgeStateError: The backend is closed, or another process writes to the folder. Nothing was stored.
             KnowledgeBackendError: Chroma or the embedding function failed.
         """
         with within(kwargs.get("timeout")):
             collection, connection = self._opened()
-            prepared = prepare(records, self.backend_name)
+            where_within(filters, None, self.backend_name)  # What can't be found again is not stored.
+            prepared = prepare(records, self.backend_name, filters)
             if not prepared:
                 return []
             vectors = self._embedding.documents([one.text for one in prepared])
 
             def store(current: BoundCollection) -> None:
                 with connection.writing():
-                    current.store(prepared, vectors)
+                    current.store(prepared, vectors, filters)
 
             self._on_collection("write", collection, store)
         return [one.id for one in prepared]

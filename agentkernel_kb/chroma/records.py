@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any, Literal, cast
 
-from agentkernel_kb.errors import KnowledgeQueryError
-from agentkernel_kb.model import Record
+from agentkernel_kb.errors import AKConfigError, KnowledgeQueryError
+from agentkernel_kb.model import Record, Scalar
 from agentkernel_kb.render import encode, usable_id
 
 Distance = Literal["cosine", "l2", "ip"]
@@ -35,8 +35,13 @@ class Prepared:
     metadata: dict[str, Any]
 
 
-def prepare(records: Iterable[Record], subject: str) -> list[Prepared]:
+def prepare(records: Iterable[Record], subject: str, filters: Mapping[str, Scalar] | None = None) -> list[Prepared]:
     """Check records and return them as Chroma takes them; of several with one id the last is kept, in the place of the first.
+
+    Args:
+        records: The records.
+        subject: Name of the backend, for messages.
+        filters: Metadata that each of them gets over its own, and that counts for its id where it brings none.
 
     Raises:
         KnowledgeQueryError: A record is no mapping, its text is blank or no text, or its metadata is no mapping.
@@ -44,11 +49,13 @@ def prepare(records: Iterable[Record], subject: str) -> list[Prepared]:
     supplied, kind = cast("object", records), type(cast("object", records)).__name__
     if isinstance(supplied, Mapping | str) or not isinstance(supplied, Iterable):
         raise KnowledgeQueryError(f"'{subject}' stores a list of records, not a {kind}; nothing was written.")
-    prepared = (_prepare_one(record, number, subject) for number, record in enumerate(cast("Iterable[object]", supplied), 1))
+    scope = filters or {}
+    given = enumerate(cast("Iterable[object]", supplied), 1)
+    prepared = (_prepare_one(record, number, subject, scope) for number, record in given)
     return list({one.id: one for one in prepared}.values())
 
 
-def _prepare_one(record: object, number: int, subject: str) -> Prepared:
+def _prepare_one(record: object, number: int, subject: str, scope: Mapping[str, Scalar]) -> Prepared:
     def refuse(what: str) -> KnowledgeQueryError:
         return KnowledgeQueryError(f"'{subject}' can't store record {number}: {what}. Nothing was written.")
 
@@ -63,9 +70,9 @@ def _prepare_one(record: object, number: int, subject: str) -> Prepared:
         raise refuse("its 'text' is blank")
     if raw_metadata is not None and not isinstance(raw_metadata, Mapping):
         raise refuse(f"its 'metadata' must be a mapping, not {type(raw_metadata).__name__}")
-    metadata = cast("Mapping[object, object]", raw_metadata or {})
+    metadata: Mapping[object, object] = {**cast("Mapping[object, object]", raw_metadata or {}), **scope}
     own_id = usable_id(cast("Mapping[str, Any]", metadata))
-    identity = digest(metadata.get("source"), text) if own_id is None else own_id
+    identity = digest(metadata.get("source"), text, scope) if own_id is None else own_id
     return Prepared(identity, text, flatten(metadata))
 
 
@@ -74,10 +81,14 @@ def sound(text: str) -> str:
     return _UNSOUND.sub(lambda match: "" if match[0] == "\x00" else "\ufffd", text)
 
 
-def digest(source: object, text: str) -> str:
-    """Return the id of a record that brings none: 128 bits over source and text, in a form that says where one ends."""
+def digest(source: object, text: str, scope: Mapping[str, Scalar] | None = None) -> str:
+    """Return the id of a record that brings none: 128 bits over source and text, in a form that says where one ends.
+
+    A row scope counts too, so that two agents who write the same do not share a record.
+    """
     # Text is taken as it is: the encoder cleans it, and two sources would become one.
-    canonical = json.dumps([source if isinstance(source, str) else encode(source), text])
+    content: list[object] = [source if isinstance(source, str) else encode(source), text]
+    canonical = json.dumps([*content, sorted(scope.items())] if scope else content)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:32]
 
 
@@ -109,6 +120,34 @@ def restore(stored: Mapping[str, Any] | None, identity: str) -> dict[str, Any]:
         metadata.update(_from_json(overflow))
     metadata["id"] = identity
     return metadata
+
+
+def where_within(
+    filters: Mapping[str, Scalar] | None, where: Mapping[str, Any] | None, subject: str
+) -> Mapping[str, Any] | None:
+    """Return Chroma's filter for what is in a row scope, and besides passes a filter of the caller's.
+
+    Raises:
+        AKConfigError: Chroma does not filter by such a key or value.
+    """
+    if not filters:
+        return where
+    for key, value in filters.items():
+        # Of decimal numbers, Chroma 1.5.9 takes the whole ones that are nearest for equal.
+        if not _is_native_key(key) or not _is_native_scalar(value) or isinstance(value, float):
+            raise AKConfigError(
+                f"'{subject}' can't filter by {key!r}: Chroma filters by keys of its own kind, and by texts, truth values and "
+                "whole numbers of 64 bits."
+            )
+    conditions: list[Mapping[str, Any]] = [{key: {"$eq": value}} for key, value in filters.items()]
+    conditions += [where] if where else []
+    return conditions[0] if len(conditions) == 1 else {"$and": conditions}
+
+
+def is_within(stored: Mapping[str, Any] | None, filters: Mapping[str, Scalar]) -> bool:
+    """Tell whether metadata as Chroma holds it is in a row scope: the same values, of the same types, as `True == 1`."""
+    held = stored or {}
+    return all(type(held.get(key)) is type(value) and held[key] == value for key, value in filters.items())
 
 
 def score(distance: float, space: Distance) -> float:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Coroutine
 from typing import Any, cast, get_args
 
-from agentkernel_kb.base import KnowledgeBase, overrides
+from agentkernel_kb.base import KnowledgeBase, keywords_of, overrides
 from agentkernel_kb.errors import KnowledgeCapabilityError
 from agentkernel_kb.model import KnowledgeCapabilities, Operation
 
@@ -51,7 +51,14 @@ def declaration_faults(backend: KnowledgeBase | type[KnowledgeBase]) -> list[str
         faults += _operation_faults(backend, operation)
     if capabilities.derives_schema and not overrides(backend, "_derived_schema"):
         faults.append("derives_schema is declared, but _derived_schema() is not implemented.")
+    if capabilities.filters and not any(_takes_filters(backend, operation) for operation in _OPERATIONS):
+        faults.append("filters is declared, but no operation names filters in its signature.")
     return faults
+
+
+def _takes_filters(backend: KnowledgeBase, operation: Operation) -> bool:
+    supported = backend.capabilities.supports(operation)
+    return supported and any("filters" in keywords_of(getattr(backend, member)) for member in _MEMBERS[operation])
 
 
 def _operation_faults(backend: KnowledgeBase, operation: Operation) -> list[str]:

@@ -133,7 +133,7 @@ class FakeKnowledgeBase(KnowledgeBase):
 
     def _derived_schema(self, *, filters: Filters | None = None) -> Mapping[str, Any]:
         self._fail_if_down()
-        return {"records": len(self.held(filters))}
+        return {"records": len(self._within(filters))}
 
     def on(self, operation: Operation, behaviour: Behaviour) -> Self:
         """Script an operation, `write` standing for `add` as well.
@@ -218,31 +218,34 @@ class FakeKnowledgeBase(KnowledgeBase):
         if self.down is not None:
             raise self.down
 
-    def _ranked(self, query: str, filters: Filters | None) -> list[Record]:
+    def _ranked(self, query: str, filters: Filters | None = None) -> list[Record]:
         asked = _words(query)
-        scored = [(len(asked & _words(record["text"])), record) for record in self.held(filters)]
+        scored = [(len(asked & _words(record["text"])), record) for record in self._within(filters)]
         found = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])
         return [{**record, "metadata": {**record["metadata"], "score": score}} for score, record in found]
 
-    def _containing(self, statement: str, filters: Filters | None) -> list[Record]:
+    def _containing(self, statement: str, filters: Filters | None = None) -> list[Record]:
         if statement.count("'") % 2:
             raise KnowledgeQueryError("Syntax error: a single quote is not closed.")
         wanted = statement.strip().casefold()
-        return [record for record in self.held(filters) if wanted and wanted in record["text"].casefold()]
+        return [record for record in self._within(filters) if wanted and wanted in record["text"].casefold()]
 
     def _of_ids(self, ids: Sequence[str], filters: Filters | None) -> list[Record]:
-        held = {record["metadata"]["id"]: record for record in self.held(filters)}
-        return [held[identity] for identity in ids if identity in held]
+        return [self._records[i] for i in ids if i in self._records and _is_within(self._records[i], filters)]
 
     def _below(self, path: str, filters: Filters | None) -> list[Record]:
         parent = path.strip("/")
-        held = sorted((record["metadata"]["id"], record) for record in self.held(filters))
+        with self._lock:
+            held = sorted((name, record) for name, record in self._records.items() if _is_within(record, filters))
         return [record for name, record in held if not parent or name == parent or name.startswith(f"{parent}/")]
 
-    def held(self, filters: Filters | None = None) -> list[Record]:
-        """Return all records of a row scope, or all there are, in the order of adding."""
+    def held(self) -> list[Record]:
+        """Return all records, in the order of adding."""
         with self._lock:
-            return [record for record in self._records.values() if _is_within(record, filters)]
+            return list(self._records.values())
+
+    def _within(self, filters: Filters | None) -> list[Record]:
+        return [record for record in self.held() if _is_within(record, filters)]
 
     def _store(self, records: Iterable[Record], filters: Filters | None = None) -> list[str]:
         named = [_with_id(record, filters) for record in records]

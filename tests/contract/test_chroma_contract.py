@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
 from agentkernel_kb import KnowledgeBase, Record
 from agentkernel_kb.chroma import ChromaManager
 from agentkernel_kb.embed import HashEmbedder
+from agentkernel_kb.model import Scalar
 from agentkernel_kb.testing import KnowledgeBaseContract
 
 RECORDS: list[Record] = [
-    {"text": "Returns are free for thirty days.", "metadata": {"source": "handbook"}},
-    {"text": "The guarantee covers parts for two years.", "metadata": {"source": "handbook"}},
-    {"text": "Parts ship on two days a week.", "metadata": {"source": "handbook"}},
+    {"text": "Returns are free for thirty days.", "metadata": {"source": "handbook", "team": "sales"}},
+    {"text": "The guarantee covers parts for two years.", "metadata": {"source": "handbook", "team": "sales"}},
+    {"text": "Parts ship on two days a week.", "metadata": {"source": "handbook", "team": "sales"}},
 ]
 
 
 class TestChromaManager(KnowledgeBaseContract):
-    declares = frozenset({"search", "write", "ids"})
+    declares = frozenset({"search", "write", "ids", "filters"})
     search_query, search_expects = "what does the guarantee cover: parts?", "two years"
+    row_scope: ClassVar[Mapping[str, Scalar]] = {"team": "sales"}
+    other_scope: ClassVar[Mapping[str, Scalar]] = {"team": "support"}
     new_record: ClassVar[Record] = {"text": "Repairs take eleven weekdays.", "metadata": {"source": "test"}}
 
     def make_backend(self, tmp_path: Path) -> KnowledgeBase:

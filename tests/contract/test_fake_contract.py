@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
 from agentkernel_kb import KnowledgeBase, Record
+from agentkernel_kb.model import Scalar
 from agentkernel_kb.testing import FakeKnowledgeBase, KnowledgeBaseContract
 
 RECORDS: list[Record] = [
@@ -32,6 +34,18 @@ class TestEverything(FakeContract):
         return FakeKnowledgeBase(
             "all", RECORDS, query_language="text", fetch=True, browse=True, writable=True, refused_words={"delete", "drop"}
         )
+
+
+SCOPED: list[Record] = [{**record, "metadata": {**record["metadata"], "team": "sales", "floor": 2}} for record in RECORDS]
+
+
+class TestScoped(FakeContract):
+    declares = frozenset({"search", "query", "fetch", "browse", "write", "ids", "filters"})
+    row_scope: ClassVar[Mapping[str, Scalar]] = {"team": "sales", "floor": 2}
+    other_scope: ClassVar[Mapping[str, Scalar]] = {"team": "support", "floor": 2}
+
+    def make_backend(self, tmp_path: Path) -> KnowledgeBase:
+        return FakeKnowledgeBase("scoped", SCOPED, query_language="text", fetch=True, browse=True, writable=True, filters=True)
 
 
 class TestSearchOnly(FakeContract):

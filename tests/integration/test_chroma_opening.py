@@ -55,6 +55,7 @@ def test_it_declares_semantic_search_and_writing(kb: ChromaManager):
         "browse": False,
         "writable": True,
         "derives_schema": False,
+        "filters": True,
     }
 
 

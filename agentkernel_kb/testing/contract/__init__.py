@@ -17,6 +17,7 @@ from agentkernel_kb.testing.contract.base import BaseTests
 from agentkernel_kb.testing.contract.identity import BrowseTests, FetchTests
 from agentkernel_kb.testing.contract.query import QueryTests
 from agentkernel_kb.testing.contract.samples import Samples, id_fault
+from agentkernel_kb.testing.contract.scope import ScopeTests
 from agentkernel_kb.testing.contract.search import SearchTests
 from agentkernel_kb.testing.contract.tools import ToolTests
 from agentkernel_kb.testing.contract.write import WriteTests
@@ -25,7 +26,9 @@ from agentkernel_kb.testing.gating import GatedSuite
 __all__ = ["KnowledgeBaseContract"]
 
 
-class KnowledgeBaseContract(BaseTests, SearchTests, QueryTests, FetchTests, BrowseTests, WriteTests, ToolTests, GatedSuite):
+class KnowledgeBaseContract(
+    BaseTests, SearchTests, QueryTests, FetchTests, BrowseTests, WriteTests, ScopeTests, ToolTests, GatedSuite
+):
     """The suite for one backend.
 
     Subclass it as `TestYourBackend`, say what the backend declares, and give a backend with a little sample knowledge:
@@ -39,12 +42,12 @@ class KnowledgeBaseContract(BaseTests, SearchTests, QueryTests, FetchTests, Brow
                 ...
 
     `declares` names the operations (`search`, `query`, `fetch`, `browse`, and `write` for what the backend declares as
-    `writable`), and besides `guard` where the backend proves its statements with `check_read`, and `ids` where `add` returns
-    ids. What is not declared is not collected; one test compares `declares` with the backend's own declaration. `Samples`
-    documents the attributes to give, and docs/contract.md lists what each feature promises.
+    `writable`), and besides `guard` where the backend proves its statements with `check_read`, `ids` where `add` returns
+    ids, and `filters` where it keeps to row scopes. What is not declared is not collected; one test compares `declares` with
+    the backend's own declaration. `Samples` documents the attributes to give; docs/contract.md lists the promises.
     """
 
-    features: ClassVar[AbstractSet[str]] = frozenset({"search", "query", "guard", "fetch", "browse", "write", "ids"})
+    features: ClassVar[AbstractSet[str]] = frozenset({"search", "query", "guard", "fetch", "browse", "write", "ids", "filters"})
     samples: ClassVar[dict[str, tuple[str, ...]]] = {
         "search": ("search_query", "search_expects"),
         "query": ("read_statement", "read_expects", "empty_statement", "bad_statement"),
@@ -52,6 +55,7 @@ class KnowledgeBaseContract(BaseTests, SearchTests, QueryTests, FetchTests, Brow
         "fetch": ("fetch_ids",),
         "browse": ("browse_expects",),
         "write": ("new_record",),
+        "filters": ("row_scope", "other_scope"),
     }
     other_words: ClassVar[dict[str, str]] = {"writable": "write", "add": "ids", "check_read": "guard", "guarded": "guard"}
 

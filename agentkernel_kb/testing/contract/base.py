@@ -41,6 +41,7 @@ class BaseTests(Samples):
         """What the suite was told to test is what the backend declares, so that nothing is left out unseen."""
         declared = {operation for operation in get_args(Operation) if backend.capabilities.supports(operation)}
         declared |= {feature for feature, member in (("guard", "check_read"), ("ids", "add")) if overrides(backend, member)}
+        declared |= {"filters"} if backend.capabilities.filters else set()
         if "write" not in declared:
             declared.discard("ids")
         assert set(getattr(self, "declares", ())) == declared

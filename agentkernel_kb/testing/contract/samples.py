@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
 
 from agentkernel_kb.base import KnowledgeBase
-from agentkernel_kb.model import Record
+from agentkernel_kb.model import Record, Scalar
 from agentkernel_kb.render import encode, usable_id
 
 T = TypeVar("T")
@@ -54,6 +54,11 @@ class Samples(ABC):
 
     principal: ClassVar[str] = "contract-suite"
     """Whom the calls act for where the backend requires an identity; its store has to know that user."""
+
+    row_scope: ClassVar[Mapping[str, Scalar]] = {}
+    """Metadata that the records have which `search_expects`, `read_expects`, `fetch_ids` and `browse_expects` are of."""
+    other_scope: ClassVar[Mapping[str, Scalar]] = {}
+    """The same keys with values that those records do not have."""
 
     new_record: ClassVar[Record] = {}
     """A record that the sample knowledge does not hold. Its text is one short line."""
