@@ -40,13 +40,13 @@ class Server:
     def __init__(self, settings: Settings, name: str, *, cores: int) -> None:
         self.settings = settings
         self._cores = cores
-        self._connections = shared_connections()
+        # By process, these two: after a fork, both would speak on the same connections and in the same transactions.
+        self._connections_by_process: dict[int, HTTPAdapter] = {}
+        self._ready_by_process: dict[int, ReadyTransactions] = {}
         self._workers = WorkerPool(_STATEMENTS, f"starburst-{name}")
         self._cleaners = WorkerPool(_CLEANERS, f"starburst-end-{name}")
         self._cleaning: set[Future[None]] = set()
-        # By process: after a fork, two would use the same ones.
-        self._ready_by_process: dict[int, ReadyTransactions] = {}
-        weakref.finalize(self, _release, self._workers, self._cleaners, self._connections).atexit = False
+        weakref.finalize(self, _release, self._workers, self._cleaners, self._connections_by_process).atexit = False
 
     def fetch(self, statement: str, most: int, deadline: Deadline, asker: Asker, *, read_only: bool = True) -> Fetched:
         """Return at most `most` rows of `statement`, which is stopped on the server once nobody waits for it.
@@ -90,6 +90,12 @@ class Server:
     def attempt(self, asker: Asker, deadline: Deadline, transaction: str | None = None) -> Attempt:
         """Return a new attempt, bounded on the server as well, perhaps in a transaction that was started for it."""
         return Attempt(self.settings, self._connections, asker, deadline, self._limits(deadline), transaction)
+
+    @property
+    def _connections(self) -> HTTPAdapter:
+        pid = os.getpid()
+        connections = self._connections_by_process.get(pid)
+        return connections or self._connections_by_process.setdefault(pid, shared_connections())
 
     @property
     def _ready(self) -> ReadyTransactions:
@@ -136,7 +142,7 @@ class Server:
         for asker, transaction in ready.close():
             self._clean(partial(ready.end, asker, transaction))
         wait(self._cleaning.copy(), timeout=CLEANUP_SECONDS)
-        _release(self._workers, self._cleaners, self._connections)
+        _release(self._workers, self._cleaners, self._connections_by_process)
 
 
 class _Call:
@@ -178,7 +184,8 @@ def _out_of_time(deadline: Deadline) -> KnowledgeTimeoutError:
     return KnowledgeTimeoutError(f"The server did not answer within {deadline.seconds:g} s.")
 
 
-def _release(workers: WorkerPool, cleaners: WorkerPool, connections: HTTPAdapter) -> None:
+def _release(workers: WorkerPool, cleaners: WorkerPool, connections: dict[int, HTTPAdapter]) -> None:
     workers.release()
     cleaners.release()
-    connections.close()
+    if own := connections.get(os.getpid()):  # Those of the process before a fork are its own to close.
+        own.close()
