@@ -57,8 +57,9 @@ pytest-crewai: $(CREWAI)/installed $(VENV)/dev  ## Check the types and run the t
 attack: $(VENV)/dev  ## Run the attack corpora on the engines and print both rates
 	@$(BIN)/python tests/corpora/attack.py
 
-stress: $(VENV)/installed $(VENV)/dev  ## Kill writers of a folder a thousand times, and swap links under readers
-	KB_STRESS_KILLS=1000 KB_STRESS_RACES=20000 $(PYTEST) tests/integration/test_local_store_writers.py -o timeout=0 $(ARGS)
+stress: $(VENV)/installed $(VENV)/dev  ## Kill writers of folders and bundles a thousand times, and swap links under readers
+	KB_STRESS_KILLS=1000 KB_STRESS_RACES=20000 $(PYTEST) tests/integration/test_local_store_writers.py \
+		tests/integration/test_okf_killed.py -o timeout=0 $(ARGS)
 
 servers:  ## Start the real servers that tests and `demo.py --servers` use, each on its own port of loopback
 	@for name in postgres s3 chroma neo4j trino; do servers/$$name.sh start || exit 1; done
@@ -77,7 +78,7 @@ $(VENV)/dependencies: $(METADATA)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing dependencies into $(VENV) (a minute or two, once) …"
 	$(PIP) install --upgrade pip --constraint constraints.txt
-	$(PIP) install --constraint constraints.txt '.[aws,chroma,cli,duckdb,ladybug,mcp,neo4j,otel,postgres,sql,starburst,testing,web]' $(filter-out .,$(PACKAGES)) --group demo
+	$(PIP) install --constraint constraints.txt '.[aws,chroma,cli,duckdb,ladybug,mcp,neo4j,otel,postgres,rag,sql,starburst,testing,web]' $(filter-out .,$(PACKAGES)) --group demo
 	@touch $@
 
 $(VENV)/installed: $(VENV)/dependencies $(SOURCES)
