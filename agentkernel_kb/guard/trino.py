@@ -47,7 +47,18 @@ def _check_tokens(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
     parameter = next((token for token in _outside_patterns(tokens) if token.text == "?"), None)
     if parameter is not None:
         return "Parameters are not supported, write the value itself", parameter
+    if row := _bare_row(tokens):
+        return "The first row of a WITH that names its columns stands in brackets, as in VALUES (DATE '2024-01-01')", row
     check_sizes(tokens)
+    return None
+
+
+def _bare_row(tokens: tuple[Token, ...]) -> Token | None:
+    """Return the word that begins a row without brackets in `t (a) AS (VALUES word …`, which could as well be a type."""
+    for index in range(len(tokens) - 4):
+        words = [token.keyword or token.text for token in tokens[index : index + 4]]
+        if words == [")", "AS", "(", "VALUES"] and tokens[index + 4].kind == "word":
+            return tokens[index + 4]
     return None
 
 
@@ -78,8 +89,24 @@ def _as_queries(tokens: Sequence[Token]) -> list[Replacement]:
             part, position = name[0].shown, name[0].start
             raise KnowledgeGuardError("TABLE takes the name of a table, a query or a call", part=part, position=position)
         if following[0].text == ")":
-            found.append(Replacement(token.start, bracket.end, "(FROM "))
+            found += [Replacement(token.start, bracket.end, "(FROM "), *_order_of(tokens, index + 3 + len(name))]
     return found
+
+
+_ORDERED = frozenset({"PARTITION", "ORDER", "PRUNE", "KEEP"})
+
+
+def _order_of(tokens: Sequence[Token], start: int) -> list[Replacement]:
+    """Keep from the parser how the rows of an argument are divided and ordered, where plain columns say so."""
+    depth, end = 0, start
+    while end < len(tokens) and not (depth == 0 and tokens[end].text in (",", ")")):
+        token = tokens[end]
+        if not (token.kind in ("word", "quoted") or token.text in ("(", ")", ",", ".")) or token.keyword in _QUERIES:
+            return []
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        end += 1
+    first = tokens[start].keyword if start < end else ""
+    return [Replacement(tokens[start].start, tokens[end - 1].end, "")] if first in _ORDERED else []
 
 
 def _name_at(tokens: Sequence[Token], start: int) -> Sequence[Token]:
