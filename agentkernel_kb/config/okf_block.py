@@ -149,4 +149,6 @@ def _fault(detail: Mapping[str, Any], key: Key) -> Finding:
         return Finding((*key, *path), f"unknown key.{did_you_mean(path[-1], known)} Known: {', '.join(known)}.")
     if detail["type"] == "missing":
         return Finding((*key, *path[:-1]), f"'{path[-1]}' is missing.")
+    if detail["type"] in ("model_type", "dict_type"):
+        return Finding((*key, *path), "must be a mapping of names to values.")
     return Finding((*key, *path), f"{detail['msg'][0].lower()}{detail['msg'][1:]}.")

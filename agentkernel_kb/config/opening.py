@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 from agentkernel_kb.base import KnowledgeBase
 from agentkernel_kb.config.backends import Entry
 from agentkernel_kb.config.lazy import LazyKnowledgeBase
+from agentkernel_kb.config.source import did_you_mean
 from agentkernel_kb.config.standing import standing_for
 from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError
 from agentkernel_kb.model import KnowledgeCapabilities
+from agentkernel_kb.store.uri import SCHEMES
 
 if TYPE_CHECKING:
     from agentkernel_kb.store.base import DocumentStore
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
 
 class NotKnownYetError(Exception):
@@ -37,6 +39,8 @@ def made(entry: Entry, folder: Path, *, may_open: bool) -> KnowledgeBase:
         KnowledgeError: It can't be made.
     """
     kind = entry.type
+    if kind.name == "okf":
+        _check_uri(entry.arguments["uri"])
     if not kind.connects(entry.arguments):
         return _constructed(entry, folder)
     if kind.declares is not None:
@@ -72,6 +76,13 @@ def _arguments(entry: Entry, folder: Path) -> dict[str, Any]:
     if entry.type.name == "okf":
         arguments["store"] = _store(arguments.pop("uri"), folder)
     return arguments
+
+
+def _check_uri(uri: str) -> None:
+    found = _SCHEME.match(uri)
+    if found and found[1].lower() not in SCHEMES:
+        known = "a folder, file:///…, s3://bucket/prefix or python:package.module.Class"
+        raise AKConfigError(f"its uri is {known}, and starts with {found[1]}:.{did_you_mean(found[1], SCHEMES)}")
 
 
 def _store(uri: str, folder: Path) -> DocumentStore:

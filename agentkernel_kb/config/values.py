@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Collection, Mapping
+from datetime import date
 from functools import lru_cache
 from typing import Any, Literal, cast, get_args, get_origin
 
@@ -14,6 +15,8 @@ from agentkernel_kb.config.kinds import Kind
 from agentkernel_kb.config.objects import REFERENCE, load_object
 from agentkernel_kb.config.source import Source, did_you_mean
 from agentkernel_kb.errors import AKConfigError
+
+_QUOTES = " Put it in quotes."
 
 MISSING = object()
 """What `checked` returns in place of a value that is wrong."""
@@ -91,19 +94,22 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def _findings(error: ValidationError, kind: Kind, value: Any, key: Key) -> list[Finding]:
-    quote = ""
-    if (str in (kind.type, *get_args(kind.type)) and isinstance(value, int | float)) or type(value).__name__ in (
-        "date",
-        "datetime",
-    ):
-        quote = " Put it in quotes."
-    elif expected(kind.type).startswith("a list") and isinstance(value, str):
-        quote = " Put it in [brackets]."
-    hint = did_you_mean(value, map(str, _choices(kind.type))) if isinstance(value, str) else ""
-    inner = _place_within(error) if isinstance(value, Mapping | list) and get_origin(kind.type) in (dict, list) else ()
-    what = f"must be {expected(kind.type)}" if not inner else f"holds what is not {_item(kind.type)}"
-    found = f", not {said(value)}" if not inner and not _choices(kind.type) and said(value) != expected(kind.type) else ""
-    return [Finding((*key, *inner), f"{what}{found}.{hint}{quote}")]
+    container = next((each for each in (kind.type, *get_args(kind.type)) if _holds(each, value)), None)
+    place = _place_within(error, container) if container is not None else None
+    if place is not None:
+        item: Any = get_args(container)[-1]
+        return [Finding((*key, place), f"must be {expected(item)}.{_QUOTES if item is str else ''}")]
+    choices = _choices(kind.type)
+    hint = did_you_mean(value, map(str, choices)) if isinstance(value, str) else ""
+    found = f", not {said(value)}" if not choices and said(value) != expected(kind.type) else ""
+    return [Finding(key, f"must be {expected(kind.type)}{found}.{hint}{_cure(kind, value)}")]
+
+
+def _cure(kind: Kind, value: Any) -> str:
+    """Say how YAML would have to be written, where that is most likely what is wrong."""
+    if isinstance(value, date) or (isinstance(value, int | float) and str in (kind.type, *get_args(kind.type))):
+        return _QUOTES
+    return " Put it in [brackets]." if isinstance(value, str) and expected(kind.type).startswith("a list") else ""
 
 
 def _choices(kind: Any) -> list[Any]:
@@ -112,13 +118,20 @@ def _choices(kind: Any) -> list[Any]:
     return [choice for each in get_args(kind) if get_origin(each) is Literal for choice in get_args(each)]
 
 
-def _item(kind: Any) -> str:
-    return expected(get_args(kind)[-1])
+def _holds(kind: Any, value: Any) -> bool:
+    """Tell whether a value is a container as the kind is one, so that something in it is wrong."""
+    return (isinstance(value, Mapping) and get_origin(kind) is dict) or (isinstance(value, list) and get_origin(kind) is list)
 
 
-def _place_within(error: ValidationError) -> Key:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]["loc"]
-    return tuple(first[:1])
+def _place_within(error: ValidationError, container: Any) -> str | int | None:
+    """Return the first key or position within a container at which it goes wrong; `None` where that isn't known."""
+    sort = str if get_origin(container) is dict else int
+    for detail in error.errors(include_url=False, include_context=False, include_input=False):
+        # In a union the first step names the member that was tried: dict[str,str].
+        place = next((step for step in detail["loc"] if isinstance(step, sort) and "[" not in str(step)), None)
+        if place is not None:
+            return place
+    return None
 
 
 def _object(value: str, key: Key, findings: list[Finding]) -> Any:

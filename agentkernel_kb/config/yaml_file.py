@@ -31,6 +31,7 @@ _CURES = {
     "expected a single document": "One file is one configuration: take the line --- out.",
     "but found another document": "One file is one configuration: take the line --- out.",
     "could not determine a constructor": "Tags of the kind !name are not used here.",
+    "not a mapping of keys": "Start with backends: and what it holds.",
     "there is no tag": "Tags of the kind !name are not used here: take it out.",
     "aliases repeat too much": "Write the parts out, or use fewer aliases.",
 }
@@ -58,15 +59,8 @@ def read(path: Path) -> Content:
         ConfigurationError: It cannot be read, or is something else.
     """
     text, name = _text(path), str(path)
-    loader = yaml.SafeLoader(text)
     try:
-        node = loader.get_single_node()
-        if not isinstance(node, yaml.MappingNode):
-            raise _error(name, 1, "the file is not a mapping of keys to values.")
-        reader = _Reader(loader)
-        data = reader.value(node, ())
-    except ConfigurationError:
-        raise
+        return _parsed(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise _error(name, line, f"not YAML: {_told(error)}") from None
@@ -74,12 +68,19 @@ def read(path: Path) -> Content:
         raise _error(name, 1, "not YAML: it is too deep.") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise _error(name, line, "not YAML: it holds a character that may not stand in a text file.") from None
-    except (yaml.YAMLError, ValueError, OverflowError) as error:  # A constructor fails at a date such as 2026-99-99.
-        raise _error(name, 1, f"not YAML ({type(error).__name__}).") from None
+        raise _error(name, line, "not YAML: it holds a character that may not stand in a text file. Take it out.") from None
+
+
+def _parsed(text: str) -> Content:
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        if not isinstance(node, yaml.MappingNode):
+            raise yaml.constructor.ConstructorError(None, None, "the file is not a mapping of keys to values")
+        reader = _Reader(loader)
+        return Content(reader.value(node, ()), reader.lines, reader.findings)
     finally:
         loader.dispose()
-    return Content(data, reader.lines, reader.findings)
 
 
 def _told(error: yaml.MarkedYAMLError) -> str:
@@ -136,7 +137,7 @@ class _Reader:
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         try:
             return self._construct(node)
-        except (ValueError, OverflowError):
+        except (ValueError, OverflowError, AttributeError, LookupError):  # Whatever a constructor of PyYAML stumbles over.
             raise _fault_at(node, "it looks like a date or a number and is none; put it in quotes") from None
 
     def _mapping(self, node: yaml.MappingNode, key: Key) -> dict[str, Any]:
@@ -146,7 +147,9 @@ class _Reader:
             if name_node.tag == _MERGE:
                 merged += self._merged(value_node)
                 continue
-            name = name_node.value if isinstance(name_node, yaml.ScalarNode) else str(name_node.start_mark)
+            if not isinstance(name_node, yaml.ScalarNode):
+                raise _fault_at(name_node, "a key is a text, and neither a list nor a mapping")
+            name = str(name_node.value)
             inner = (*key, name)
             if name in found:
                 first = self.lines[inner]

@@ -33,6 +33,7 @@ SEEN_BY_CHECK_ALONE = {
     "okf_agent_misspelt": "a warning",
     "okf_both_roles": "two lists that contradict each other",
     "okf_collision": "two sections that contradict each other",
+    "okf_uri_scheme": "what stands in a text",
     "okf_type_disagrees": "two values that contradict each other",
     "on_failure_contradiction": "two values that contradict each other",
     "password_default": "a warning",
@@ -55,7 +56,7 @@ def validator() -> Draft202012Validator:
 def parsed(path: Path) -> Any:
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError):
         return None
 
 
