@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import common_questions
 import pytest
 from agentkernel_kb_crewai import CrewAIToolBuilder
 from common_questions import answers, asked_builder, calls
@@ -303,7 +304,7 @@ def refuse(event, arguments):
         raise OSError("Nothing may leave.")
 
 sys.addaudithook(refuse)
-sys.path.append(sys.argv[1])
+sys.path.extend(sys.argv[1:])
 from test_crewai_adapter import ScriptedModel, crew, example
 from agentkernel_kb_crewai import CrewAIToolBuilder
 
@@ -315,7 +316,8 @@ with example() as builder:
 
 @pytest.mark.timeout(600)  # A new interpreter imports the whole of CrewAI, which takes long on a busy machine.
 def test_with_telemetry_and_tracing_off_nothing_leaves_the_process() -> None:
-    command = [sys.executable, "-c", SCRIPT, str(Path(__file__).parent)]
+    folders = [str(Path(file).parent) for file in (__file__, common_questions.__file__)]
+    command = [sys.executable, "-c", SCRIPT, *folders]
     done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, text=True, check=True)
     assert done.stdout == "It says: - Refunds within 30 days. (source: N/A)\n"
 
