@@ -60,7 +60,7 @@ class Answer:
     @property
     def size(self) -> int:
         """Characters of it."""
-        return len(self.text) + sum(len(hit.line) for hit in self.hits)
+        return len(self.text) + sum([len(hit.line) for hit in self.hits])
 
 
 def written_answer(plan: Plan, ids: object, limits: Limits) -> Answer:

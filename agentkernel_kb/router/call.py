@@ -273,7 +273,7 @@ class Caller:
     def end(self, call: Call) -> None:
         """Tell of a call that is over."""
         name, operation = self._about(call)
-        attempts = sum(plan.attempts for plan in call.plans)
+        attempts = sum([plan.attempts for plan in call.plans])
         seconds = time.perf_counter() - call.started
         event = self._tell(call.request.tool, name, operation, call.answer, seconds, attempts)
         self.telemetry.end_tool(call.opened, event)

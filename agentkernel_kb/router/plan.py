@@ -133,12 +133,9 @@ class Plan:
         """Return the keyword arguments for an operation that names `names`."""
         if not names:
             return {}
-        values = {
-            "timeout": self.seconds_left(),
-            "allow": self.allow,
-            "max_rows": max_rows,
-            "filters": dict(self.target.filters),
-        }
+        values: dict[str, Any] = {"timeout": self.seconds_left(), "allow": self.allow, "max_rows": max_rows}
+        if "filters" in names:
+            values["filters"] = dict(self.target.filters)
         return {name: values[name] for name in names}
 
 
