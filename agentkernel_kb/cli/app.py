@@ -35,7 +35,21 @@ Exit codes:
   141  whoever read the output stopped, as head does
 """
 
-_COMMANDS = ("init", "validate", "doctor", "schemas", "search", "query", "fetch", "browse", "write", "ask", "tools", "serve")
+_COMMANDS = (
+    "init",
+    "validate",
+    "doctor",
+    "schemas",
+    "search",
+    "query",
+    "fetch",
+    "browse",
+    "write",
+    "ask",
+    "tools",
+    "serve",
+    "eval",
+)
 """Modules in `agentkernel_kb.cli.commands`, in the order of the help."""
 
 

@@ -1,0 +1,147 @@
+"""`eval`: labelled questions put to a router, and how many it got right."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agentkernel_kb.cli.command import Run, add_command
+from agentkernel_kb.cli.exits import Code, CommandError
+from agentkernel_kb.cli.models import MODEL_VARIABLE, ModelRouter
+from agentkernel_kb.cli.opening import Opened, opened
+from agentkernel_kb.errors import KnowledgeError
+from agentkernel_kb.evaluation.overlap import Overlap, overlaps
+from agentkernel_kb.evaluation.questions import QuestionFile, read_questions
+from agentkernel_kb.evaluation.results import Evaluation
+from agentkernel_kb.evaluation.routing import Answerer, baseline, evaluate, listened
+
+_MODEL_SECONDS = 120.0
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    add_command(app, eval)
+
+
+def eval(
+    run: Run,
+    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="The file of labelled questions.")],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="NAME",
+            help=f"Put them to this model, as ask does. Default: what {MODEL_VARIABLE} names, else the baseline.",
+        ),
+    ] = None,
+    by_words: Annotated[
+        bool,
+        typer.Option("--baseline", help="Put them to the baseline, which routes by words, whatever the environment names."),
+    ] = False,
+    least: Annotated[
+        float,
+        typer.Option(
+            "--min-accuracy", metavar="SHARE", min=0.0, max=1.0, help="End with 1 where fewer went to the right backend."
+        ),
+    ] = 0.0,
+) -> Code:
+    r"""Measure how many questions find the right knowledge base.
+
+    Each question names its backend (or none), and perhaps the operation and what the answer contains. Printed are the shares
+    that were right, which backend was taken for which, tokens and time, and backends whose descriptions say the same.
+
+    \b
+    Examples:
+      agentkernel-kb eval questions.yaml
+      agentkernel-kb eval questions.yaml --min-accuracy 0.8 --json
+      agentkernel-kb eval questions.yaml --model gpt-4.1-mini --agent Support_Agent
+    """
+    if model and by_words:
+        raise CommandError("Give --model or --baseline, not both.", Code.USAGE)
+    named = "" if by_words else (model or os.environ.get(MODEL_VARIABLE, "")).strip()
+    with opened(run) as knowledge:
+        backends = {backend.backend_name: backend.get_description() for backend in knowledge.builder.backends}
+        asked = read_questions(questions, knowledge.configuration.backends, knowledge.configuration.agents)
+        for warning in asked.warnings:
+            run.out.warning(f"{warning}")
+        run.out.note(f"{len(asked.questions)} questions for {f'the model {named!r}' if named else 'the baseline'}.")
+        with run.out.progress("Asking…"):
+            done = _asked(run, knowledge, asked, named)
+        return _show(run, done, overlaps(backends), least)
+
+
+def _asked(run: Run, knowledge: Opened, asked: QuestionFile, model: str) -> Evaluation:
+    with ExitStack() as stack:
+
+        def of_agent(agent: str | None) -> Answerer:
+            whose = agent or run.options.agent
+            if model:
+                return listened(_modelled(run, knowledge, whose, model, stack))
+            configuration = knowledge.configuration
+            return baseline(configuration.builder if whose is None else configuration.builder_for(whose), asked.examples)
+
+        return evaluate(asked.questions, of_agent, by_agent=True)
+
+
+def _modelled(run: Run, knowledge: Opened, agent: str | None, model: str, stack: ExitStack) -> Callable[[str], str]:
+    """Return what lets a model answer one question, which remembers none of the others."""
+
+    def respond(question: str) -> str:
+        router = ModelRouter(knowledge, agent, model, run.options.timeout or _MODEL_SECONDS)
+        stack.callback(router.close)
+        try:
+            return router.answer(question).answer
+        except CommandError as error:
+            raise KnowledgeError(error.sentence) from error
+
+    return respond
+
+
+def _show(run: Run, done: Evaluation, overlapping: Sequence[Overlap], least: float) -> Code:
+    enough = done.backend_accuracy >= least
+    if run.options.as_json:
+        found = {"min_accuracy": least, **done.to_dict(), "overlaps": [each.to_dict() for each in overlapping]}
+        run.out.json({"ok": enough, "command": run.name, **found})
+    else:
+        _tables(run, done, overlapping)
+    if not enough:
+        run.out.error(
+            f"{done.backend_accuracy:.3f} of the questions went to the right backend; --min-accuracy asks for {least:.3f}."
+        )
+    return Code.OK if enough else Code.FAILED
+
+
+def _tables(run: Run, done: Evaluation, overlapping: Sequence[Overlap]) -> None:
+    figures = done.to_dict()
+    run.out.heading("Accuracy")
+    shares = [(name, "–" if share is None else f"{share:.3f}") for name, share in figures["accuracy"].items()]
+    run.out.table(["What", "Right"], shares)
+    run.out.heading("Labelled (down) and chosen (across)")
+    confusion = done.confusion
+    chosen = list(dict.fromkeys(choice for row in confusion.values() for choice in row))
+    rows = [[label, *(row.get(choice, 0) or "·" for choice in chosen)] for label, row in confusion.items()]
+    run.out.table(["", *chosen], rows if run.out.is_terminal else [["", *chosen], *rows])
+    run.out.heading("Cost")
+    tokens, times = figures["tokens"], figures["milliseconds"]
+    reckoned = " (reckoned at four characters each)" if tokens["reckoned"] else ""
+    run.out.table(
+        ["What", "Amount"],
+        [
+            ("tokens", f"{tokens['total']:,}{reckoned}"),
+            ("time, all", f"{times['total']:,.0f} ms"),
+            ("time, median", f"{times['median']:,.1f} ms"),
+        ],
+    )
+    wrong = [result for result in done.results if not result.right_backend]
+    if wrong:
+        run.out.heading("Wrong")
+        cells = [(each.question.text, each.question.backend or "none", each.error or each.backend or "none") for each in wrong]
+        run.out.table(["Question", "Labelled", "Chosen"], cells)
+    if overlapping:
+        run.out.heading("Descriptions that overlap")
+        run.out.text("\n".join(each.advice for each in overlapping))
