@@ -61,6 +61,7 @@ class LazyKnowledgeBase(KnowledgeBase):
             if self._backend is None:
                 self._backend = self._open_backend()
                 self.capabilities = self._backend.capabilities
+                self.db_system = self._backend.db_system
             return self._backend
 
     async def aopened(self) -> KnowledgeBase:

@@ -72,6 +72,8 @@ class LadybugManager(KnowledgeBase):
         KnowledgeDependencyError: The extra `ladybug` is missing.
     """
 
+    db_system = "ladybug"
+
     def __init__(
         self,
         path: str | Path,

@@ -74,6 +74,8 @@ class Neo4jManager(KnowledgeBase):
         KnowledgeDependencyError: The extra `neo4j` is missing.
     """
 
+    db_system = "neo4j"
+
     def __init__(
         self,
         uri: str | None = None,

@@ -94,6 +94,7 @@ class SQLManager(KnowledgeBase):
         self._described_tables = self._checked_number("described_tables", described_tables, 0)
         self._checked_number("max_value_bytes", max_value_bytes, 1)
         self._url, self._lock = self._locked(url, max_value_bytes, acting)
+        self.db_system = {"postgres": "postgresql"}.get(self._lock.dialect, self._lock.dialect)
         self._isolate = isolate
         self._reader: Reader | IsolatedReader | None = None
         self._catalogue: tuple[float, Catalogue] | None = None

@@ -82,6 +82,8 @@ class StarburstManager(KnowledgeBase):
         KnowledgeTimeoutError: It did not answer in time.
     """
 
+    db_system = "trino"
+
     def __init__(
         self,
         host: str | None = None,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import builtins
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -37,6 +39,7 @@ from agentkernel_kb import (
 )
 from agentkernel_kb.model import Operation
 from agentkernel_kb.router.events import Outcome
+from agentkernel_kb.sql import SQLManager
 from agentkernel_kb.testing import FakeKnowledgeBase
 
 CANARY = "canary-7d0f"
@@ -329,3 +332,11 @@ def test_x9_anything_but_a_truth_value_is_an_error() -> None:
     wanted: Any = "otel"
     with pytest.raises(AKConfigError, match="telemetry must be True or False, not str"):
         KnowledgeBuilder([FakeKnowledgeBase("shop")], telemetry=wanted)
+
+
+def test_x9_a_database_tells_which_engine_it_is(export: Export, tmp_path: Path) -> None:
+    database = tmp_path / "shop.db"
+    sqlite3.connect(database).close()
+    with KnowledgeBuilder([SQLManager(f"sqlite:///{database}", name="shop")], telemetry=True) as builder:
+        tools_of(builder)["read_kb"]("shop", "SELECT 1")
+    assert told(export.one("query shop"))["db.system.name"] == "sqlite"
