@@ -13,12 +13,45 @@ from typing import Any
 import duckdb
 import postgres
 import pytest
+import trino_statements
 from sqlalchemy.engine import make_url
 
 import servers
+from agentkernel_kb import KnowledgeBase
 from agentkernel_kb.sql import SQLManager
 from agentkernel_kb.sql.locks import lock_for
 from agentkernel_kb.sql.reader import Reader
+from agentkernel_kb.starburst import StarburstManager
+
+SETUP = """
+CREATE TABLE countries (code VARCHAR PRIMARY KEY, name VARCHAR NOT NULL);
+CREATE TABLE cities (
+    id INTEGER PRIMARY KEY, name VARCHAR NOT NULL, country VARCHAR NOT NULL REFERENCES countries (code), population INTEGER
+);
+CREATE TABLE twins (a INTEGER, b INTEGER, PRIMARY KEY (a, b));
+CREATE TABLE secrets (word VARCHAR);
+CREATE VIEW hints AS SELECT substr(word, 1, 1) AS initial FROM secrets;
+INSERT INTO countries VALUES ('CH', 'Switzerland'), ('DE', 'Germany');
+INSERT INTO cities VALUES (1, 'Zürich', 'CH', 443037), (2, 'Berlin', 'DE', 3755251), (3, 'Bern', 'CH', NULL);
+INSERT INTO secrets VALUES ('swordfish');
+"""
+"""The sample of the suite, for engines that know keys."""
+
+WRITES = [
+    "DELETE FROM cities",
+    "INSERT INTO secrets VALUES ('x')",
+    "UPDATE cities SET name = 'x'",
+    "DROP TABLE cities",
+    "CREATE TABLE x (a INTEGER)",
+    "CREATE TEMP TABLE x (a INTEGER)",
+    "CREATE TEMP VIEW x AS SELECT 1",
+    "ALTER TABLE cities RENAME TO towns",
+    "WITH x AS (SELECT 1) DELETE FROM cities",
+    "BEGIN",
+    "ATTACH ':memory:' AS x",
+    "SELECT 1; DELETE FROM cities",
+]
+"""What no engine may be told through a read."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +99,7 @@ class Engine:
         open: Makes an empty database, below a folder if it is a file.
         types: How it names types that others call otherwise.
         is_file: A database is a file.
+        numbers: A statement with more rows `n` than anybody can wait for.
     """
 
     name: str
@@ -73,6 +107,7 @@ class Engine:
     open: Callable[[Path], AbstractContextManager[Database]]
     types: dict[str, str] = field(default_factory=dict[str, str])
     is_file: bool = True
+    numbers: str = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c"
 
 
 def on(engines: Collection[Engine]) -> pytest.MarkDecorator:
@@ -80,7 +115,7 @@ def on(engines: Collection[Engine]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         "engine",
         [
-            pytest.param(engine, id=engine.name, marks=[] if engine.is_file else [pytest.mark.server("postgres")])
+            pytest.param(engine, id=engine.name, marks=[] if engine.is_file else [pytest.mark.server(engine.name)])
             for engine in engines
         ],
     )
@@ -134,3 +169,69 @@ POSTGRES = Engine(
 )
 ALL = (SQLITE, DUCKDB, POSTGRES)
 FILES = tuple(engine for engine in ALL if engine.is_file)
+
+
+# What Trino has in common with them. It is read by a backend of its own, takes no key and no constraint, and its recursions
+# end after ten steps, so that its tables and its endless statement are others.
+
+TRINO_TABLES = (
+    "countries AS SELECT * FROM (VALUES ('CH', 'Switzerland'), ('DE', 'Germany')) AS t (code, name)",
+    "cities AS SELECT * FROM (VALUES (1, 'Zürich', 'CH', 443037), (2, 'Berlin', 'DE', 3755251), (3, 'Bern', 'CH', NULL)) "
+    "AS t (id, name, country, population)",
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Tables that are only read, the same in each engine.
+
+    Attributes:
+        name: The engine.
+        numbers: A statement with more rows `n` than anybody can wait for.
+        open: Opens a backend over the tables, below a folder if they are in a file.
+        server: The server that it needs, `""` where it needs none.
+    """
+
+    name: str
+    numbers: str
+    open: Callable[[Path], AbstractContextManager[KnowledgeBase]]
+    server: str = ""
+
+
+def _tables_of(engine: Engine) -> Source:
+    @contextmanager
+    def opened(folder: Path) -> Generator[KnowledgeBase]:
+        with engine.open(folder) as made:
+            made.run(SETUP)
+            with closing(made.manager()) as manager:
+                yield manager
+
+    return Source(engine.name, engine.numbers, opened, "" if engine.is_file else engine.name)
+
+
+@contextmanager
+def _tables_of_trino(folder: Path) -> Generator[KnowledgeBase]:
+    port = servers.shared("trino").port
+    with (
+        trino_statements.own_schema(port, *TRINO_TABLES) as schema,
+        closing(StarburstManager("127.0.0.1", port, "kb", None, "memory", schema, name="geo")) as manager,
+    ):
+        yield manager
+
+
+TRINO = Source(
+    "trino",
+    "SELECT a.n FROM UNNEST(sequence(1, 10000)) AS a (n) CROSS JOIN UNNEST(sequence(1, 10000)) AS b (m) "
+    "CROSS JOIN UNNEST(sequence(1, 10000)) AS c (k)",
+    _tables_of_trino,
+    "trino",
+)
+SOURCES = (*map(_tables_of, ALL), TRINO)
+
+
+def on_sources() -> pytest.MarkDecorator:
+    """Return the mark by which a test runs on the tables of each engine, which are kept for a module."""
+    marks = {source.name: [pytest.mark.server(source.server)] if source.server else [] for source in SOURCES}
+    return pytest.mark.parametrize(
+        "source", [pytest.param(source, id=source.name, marks=marks[source.name]) for source in SOURCES], scope="module"
+    )

@@ -14,7 +14,6 @@ import pytest
 from engines import Database, Engine
 
 from agentkernel_kb import (
-    AKConfigError,
     KnowledgeGuardError,
     KnowledgeQueryError,
     KnowledgeStateError,
@@ -25,18 +24,6 @@ from agentkernel_kb.sql.reader import CONNECTIONS
 
 pytestmark = engines.on(engines.ALL)
 
-SETUP = """
-CREATE TABLE countries (code VARCHAR PRIMARY KEY, name VARCHAR NOT NULL);
-CREATE TABLE cities (
-    id INTEGER PRIMARY KEY, name VARCHAR NOT NULL, country VARCHAR NOT NULL REFERENCES countries (code), population INTEGER
-);
-CREATE TABLE twins (a INTEGER, b INTEGER, PRIMARY KEY (a, b));
-CREATE TABLE secrets (word VARCHAR);
-CREATE VIEW hints AS SELECT substr(word, 1, 1) AS initial FROM secrets;
-INSERT INTO countries VALUES ('CH', 'Switzerland'), ('DE', 'Germany');
-INSERT INTO cities VALUES (1, 'Zürich', 'CH', 443037), (2, 'Berlin', 'DE', 3755251), (3, 'Bern', 'CH', NULL);
-INSERT INTO secrets VALUES ('swordfish');
-"""
 NUMBERS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c"
 ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) AS n FROM c"
 FAT = "SELECT replace('{}', 'x', '{}') AS fat, n FROM ({})".format("x" * 300, "y" * 3_000, NUMBERS)
@@ -45,7 +32,7 @@ FAT = "SELECT replace('{}', 'x', '{}') AS fat, n FROM ({})".format("x" * 300, "y
 @pytest.fixture
 def database(engine: Engine, tmp_path: Path) -> Iterator[Database]:
     with engine.open(tmp_path) as made:
-        made.run(SETUP)
+        made.run(engines.SETUP)
         yield made
 
 
@@ -114,69 +101,6 @@ def test_ping_reaches_the_engine_and_tells_its_version(engine: Engine, kb: SQLMa
         kb.ping()
 
 
-def test_rows_are_typed_and_shown_on_one_line(kb: SQLManager) -> None:
-    found = kb.query("SELECT id, name, population, 'a\nb' AS note FROM cities WHERE id = 3")
-    assert list(found) == [
-        {
-            "text": "id=3, name=Bern, population=NULL, note=a b",
-            "metadata": {"row": {"id": 3, "name": "Bern", "population": None, "note": "a\nb"}, "source": "geo"},
-        }
-    ]
-
-
-def test_names_of_columns_that_repeat_are_made_distinct(kb: SQLManager) -> None:
-    found = rows(kb, "SELECT a.name, c.name, a.name FROM cities a JOIN countries c ON c.code = a.country WHERE a.id = 2")
-    assert found == [{"name": "Berlin", "name_2": "Germany", "name_3": "Berlin"}]
-
-
-def test_the_order_of_a_statement_is_kept(kb: SQLManager) -> None:
-    assert [row["name"] for row in rows(kb, "SELECT name FROM cities ORDER BY id DESC")] == ["Bern", "Berlin", "Zürich"]
-
-
-@pytest.mark.parametrize(
-    ("suffix", "options", "count", "more"),
-    [
-        ("", {}, 3, True),
-        ("", {"limit": 5}, 5, True),
-        (" LIMIT 4", {}, 4, False),
-        (" LIMIT 4", {"max_rows": 2}, 2, True),
-        (" -- LIMIT 5", {}, 3, True),
-        ("", {"limit": 5, "max_rows": 4}, 4, True),
-        (" LIMIT 1000000", {}, 1_000, True),
-        (" LIMIT 0", {}, 0, False),
-        ("", {"limit": 1_500}, 1_500, True),
-    ],
-)
-def test_an_endless_result_is_streamed_bounded_and_known_to_have_more(
-    kb: SQLManager, suffix: str, options: dict[str, Any], count: int, more: bool
-) -> None:
-    found = kb.query(NUMBERS + suffix, **options)
-    assert (len(found), found.more) == (count, more)
-
-
-@pytest.mark.parametrize(
-    ("suffix", "options", "count", "more"),
-    [
-        ("", {}, 3, False),
-        ("", {"limit": 2}, 2, True),
-        (" LIMIT 2", {}, 2, False),
-        (" LIMIT 3", {"max_rows": 2}, 2, True),
-        (" WHERE id > 9", {}, 0, False),
-    ],
-)
-def test_it_is_known_when_there_are_no_more(
-    kb: SQLManager, suffix: str, options: dict[str, Any], count: int, more: bool
-) -> None:
-    found = kb.query("SELECT id FROM cities" + suffix, **options)
-    assert (len(found), found.more) == (count, more)
-
-
-@pytest.mark.parametrize("limits", [{"limit": 0}, {"limit": -1}, {"max_rows": 0}])
-def test_a_limit_below_one_is_an_error(kb: SQLManager, limits: dict[str, Any]) -> None:
-    with pytest.raises(AKConfigError, match="at least 1"):
-        kb.query("SELECT 1", **limits)
-
-
 def test_a_page_is_bounded_in_bytes(kb: SQLManager) -> None:
     found = kb.query(FAT, limit=500)
     assert (len(found), found.more) == (18, True)
@@ -204,29 +128,7 @@ def test_a_rejected_statement_says_what_would_work(kb: SQLManager, statement: st
     assert message in str(rejection.value)
 
 
-WRITES = [
-    "DELETE FROM cities",
-    "INSERT INTO secrets VALUES ('x')",
-    "UPDATE cities SET name = 'x'",
-    "DROP TABLE cities",
-    "CREATE TABLE x (a INTEGER)",
-    "CREATE TEMP TABLE x (a INTEGER)",
-    "CREATE TEMP VIEW x AS SELECT 1",
-    "ALTER TABLE cities RENAME TO towns",
-    "WITH x AS (SELECT 1) DELETE FROM cities",
-    "BEGIN",
-    "ATTACH ':memory:' AS x",
-    "SELECT 1; DELETE FROM cities",
-]
-
-
-@pytest.mark.parametrize("write", WRITES)
-def test_the_guard_alone_refuses(kb: SQLManager, write: str) -> None:
-    with pytest.raises(KnowledgeGuardError):
-        kb.check_read(write)
-
-
-@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("write", engines.WRITES)
 def test_the_engine_alone_refuses(database: Database, write: str) -> None:
     before = database.state()
     with closing(database.reader()) as reader, pytest.raises((KnowledgeGuardError, KnowledgeQueryError)):
@@ -319,27 +221,6 @@ def test_more_endless_statements_than_connections_all_end_in_time(kb: SQLManager
     with ThreadPoolExecutor(20) as pool:
         assert set(pool.map(attempt, range(20))) == {"stopped"}
     assert rows(kb, "SELECT 1 AS one", timeout=10) == [{"one": 1}]
-
-
-def test_without_time_left_nothing_is_sent(kb: SQLManager) -> None:
-    with pytest.raises(KnowledgeTimeoutError):
-        kb.query("SELECT 1", timeout=0)
-
-
-def test_many_threads_get_their_own_answers(kb: SQLManager) -> None:
-    def ask(number: int) -> object:
-        return rows(kb, f"SELECT {number} AS n, name FROM cities WHERE id = {number % 3 + 1}", timeout=60)
-
-    with ThreadPoolExecutor(16) as pool:
-        answers = list(pool.map(ask, range(100)))
-    names = ["Zürich", "Berlin", "Bern"]
-    assert answers == [[{"n": number, "name": names[number % 3]}] for number in range(100)]
-
-
-async def test_the_async_twin_answers_the_same(kb: SQLManager) -> None:
-    assert [record["text"] for record in await kb.aquery("SELECT name FROM cities ORDER BY id", 1, timeout=10)] == [
-        "name=Zürich"
-    ]
 
 
 # Lives.
