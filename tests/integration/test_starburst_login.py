@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -33,7 +34,7 @@ from agentkernel_kb import (
 from agentkernel_kb.errors import KnowledgeIdentityError
 from agentkernel_kb.identity import acting_as
 from agentkernel_kb.starburst import StarburstManager
-from servers import Server
+from servers import Server, free_port
 
 SECRET = "canary-password-93b1"
 TOKEN = "canary-token-77aa"
@@ -273,6 +274,37 @@ def test_a_certificate_of_unknown_making_is_untrusted(certificate: Path) -> None
     with endpoint(answers(200), certificate) as port, pytest.raises(KnowledgeConnectionError) as caught:
         StarburstManager("127.0.0.1", port, "kb", SECRET)
     assert caught.value.state == "untrusted"
+
+
+@pytest.mark.server("trino")
+def test_health_tells_each_state_apart_and_no_secret(trino_server: Server, tls: int, certificate: Path, tmp_path: Path) -> None:
+    def lake(name: str, port: int, *given: str, **options: Any) -> StarburstManager:
+        return StarburstManager("127.0.0.1", port, "kb", *given, name=name, connect="lazy", **options).add_schema(
+            {"use": "all"}
+        )
+
+    plain = trino_server.port
+    expired = make_certificate(tmp_path, "expired", days=-1)
+    with endpoint(answers(200), expired) as old:
+        backends = [
+            lake("well", plain),
+            lake("nobody", free_port()),
+            lake("refused", tls, f"{SECRET}-wrong", verify=str(certificate)),
+            lake("expired", old, SECRET, verify=str(expired)),
+            lake("catalog", plain, catalog="nowhere"),
+            lake("schema", plain, catalog="tpch", schema="nowhere"),
+        ]
+        with KnowledgeBuilder(backends) as router:
+            health = router.health(timeout=60)
+    assert {name: each.state for name, each in health.items()} == {
+        "well": "ok",
+        "nobody": "unreachable",
+        "refused": "unauthorized",
+        "expired": "untrusted",
+        "catalog": "missing",
+        "schema": "missing",
+    }
+    assert SECRET not in repr(health)
 
 
 def test_tls_to_a_server_without_is_untrusted() -> None:
