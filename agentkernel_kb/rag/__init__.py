@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from agentkernel_kb.rag.chunk import Chunk, VectorRecord, VectorSearchResult
     from agentkernel_kb.rag.chunkers import ApproxTokenChunker, ChunkerBase, HeadingChunker, RecursiveCharacterSplitter
     from agentkernel_kb.rag.content import DataBlock, TextBlock
+    from agentkernel_kb.rag.create import create_knowledge
+    from agentkernel_kb.rag.knowledge import Knowledge
+    from agentkernel_kb.rag.loading import Fetcher
+    from agentkernel_kb.rag.loading.loader import AutoLoader
+    from agentkernel_kb.rag.parsers import ParserBase, TextParser
     from agentkernel_kb.rag.protocols import (
         AtomicVectorStore,
         Embedder,
@@ -23,6 +28,8 @@ if TYPE_CHECKING:
         Splitter,
         VectorStore,
     )
+    from agentkernel_kb.rag.retrievers import CallableRetriever, VectorStoreRetriever, retriever
+    from agentkernel_kb.rag.stores import InMemoryVectorStore, SQLiteVectorStore
     from agentkernel_kb.rag.values import (
         Citation,
         Document,
@@ -39,6 +46,11 @@ _HOMES = {
     "rag.chunk": ("Chunk", "VectorRecord", "VectorSearchResult"),
     "rag.chunkers": ("ApproxTokenChunker", "ChunkerBase", "HeadingChunker", "RecursiveCharacterSplitter"),
     "rag.content": ("DataBlock", "TextBlock"),
+    "rag.create": ("create_knowledge",),
+    "rag.knowledge": ("Knowledge",),
+    "rag.loading.fetch": ("Fetcher",),
+    "rag.loading.loader": ("AutoLoader",),
+    "rag.parsers": ("ParserBase", "TextParser"),
     "rag.protocols": (
         "AtomicVectorStore",
         "Embedder",
@@ -49,6 +61,8 @@ _HOMES = {
         "Splitter",
         "VectorStore",
     ),
+    "rag.retrievers": ("CallableRetriever", "VectorStoreRetriever", "retriever"),
+    "rag.stores": ("InMemoryVectorStore", "SQLiteVectorStore"),
     "rag.values": (
         "Citation",
         "Document",
@@ -65,7 +79,9 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "ApproxTokenChunker",
     "AtomicVectorStore",
+    "AutoLoader",
     "CallableEmbedder",
+    "CallableRetriever",
     "Chunk",
     "ChunkerBase",
     "Citation",
@@ -74,23 +90,32 @@ __all__ = [
     "DocumentSummary",
     "Embedder",
     "Failure",
+    "Fetcher",
     "HashEmbedder",
     "HeadingChunker",
+    "InMemoryVectorStore",
     "IndexReport",
+    "Knowledge",
     "Loader",
     "OpenAIEmbedder",
+    "ParserBase",
     "RAGAnswer",
     "RecursiveCharacterSplitter",
     "Reranker",
     "Retriever",
+    "SQLiteVectorStore",
     "SearchHit",
     "SearchMode",
     "Section",
     "Splitter",
     "TextBlock",
+    "TextParser",
     "VectorRecord",
     "VectorSearchResult",
     "VectorStore",
+    "VectorStoreRetriever",
+    "create_knowledge",
+    "retriever",
 ]
 
 

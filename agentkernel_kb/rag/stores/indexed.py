@@ -22,7 +22,7 @@ from agentkernel_kb.rag.index.table import Metadata
 from agentkernel_kb.rag.protocols import SearchMode
 from agentkernel_kb.rag.stores.arguments import check_records, check_search, check_share, names_of
 from agentkernel_kb.rag.values import DocumentSummary, SearchHit
-from agentkernel_kb.rag.where import Filter, parse_where
+from agentkernel_kb.rag.where import EVERYTHING, Filter, parse_where
 
 T = TypeVar("T")
 
@@ -50,6 +50,19 @@ class Row:
     metadata: Metadata
     counts: Mapping[str, int]
     vector: array[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What is to be noted about sources.
+
+    Attributes:
+        scope: Name of the scope that the notes are of.
+        by_source: The notes; `None` for a change that is made without any.
+    """
+
+    scope: str = ""
+    by_source: Mapping[str, str] | None = None
 
 
 class IndexedStore(ABC):
@@ -95,12 +108,40 @@ class IndexedStore(ABC):
         Raises:
             AKConfigError: As for `upsert`.
         """
+        return await self.replace_noted(records, document_ids=document_ids, sources=sources)
+
+    async def replace_noted(
+        self,
+        records: Sequence[VectorRecord],
+        *,
+        document_ids: Sequence[str] | None = None,
+        sources: Sequence[str] | None = None,
+        where: Filter = EVERYTHING,
+        scope: str = "",
+        noted: Mapping[str, str] | None = None,
+    ) -> tuple[int, int]:
+        """`replace` within a filter, and note something about sources in the same step.
+
+        Args:
+            records: What to write.
+            document_ids: Documents of which nothing else is to be left.
+            sources: Sources of which nothing else is to be left.
+            where: What is deleted meets this.
+            scope: Name of the scope that the notes are of.
+            noted: Notes by source. Those of other sources that are changed here are thrown away.
+        """
         documents, origins = names_of("document_ids", document_ids), names_of("sources", sources)
 
         def gone() -> list[int]:
-            return self._named(frozenset(), documents or frozenset(), origins or frozenset())
+            slots = self._named(frozenset(), documents or frozenset(), origins or frozenset())
+            return [slot for slot in slots if self._index.table.meets(slot, where)]
 
-        return await self._run(lambda: self._change(self._rows(records), gone))
+        rows = await asyncio.to_thread(self._rows, records)
+        return await self._run(lambda: self._change(rows, gone, Notes(scope, noted)))
+
+    async def notes(self, scope: str = "") -> dict[str, str]:
+        """Return what is noted about sources in a scope."""
+        return await self._read(lambda: self._noted(scope))
 
     async def delete(
         self,
@@ -239,6 +280,14 @@ class IndexedStore(ABC):
         """Store rows, in place of those of the same ids, and remove those of other ids."""
 
     @abstractmethod
+    def _note_sources(self, notes: Notes, touched: Iterable[str]) -> None:
+        """Throw away what is noted about touched sources, and note what is given."""
+
+    @abstractmethod
+    def _noted(self, scope: str) -> dict[str, str]:
+        """Return what is noted in a scope."""
+
+    @abstractmethod
     def _kept(self) -> None:
         """Note that what `_keep` stored is durable, before the index follows."""
 
@@ -280,7 +329,7 @@ class IndexedStore(ABC):
         counts = self._analysis.counts(chunk.text, _heading(chunk))
         return Row(name, chunk, Metadata.of(chunk.metadata), counts, unit(record.embedding))
 
-    def _change(self, rows: Sequence[Row], gone: Callable[[], Iterable[int]]) -> tuple[int, int]:
+    def _change(self, rows: Sequence[Row], gone: Callable[[], Iterable[int]], notes: Notes | None = None) -> tuple[int, int]:
         """Store rows and remove what `gone` returns of the rest, and do the same to the index once that is durable."""
         with self._transaction():
             self._refresh()
@@ -289,6 +338,7 @@ class IndexedStore(ABC):
             written = {row.id for row in rows}
             dropped = [slot for slot in gone() if self._index.table.ids[slot] not in written]
             self._keep(rows, [self._index.table.ids[slot] for slot in dropped])
+            self._note_sources(notes or Notes(), self._touched(rows, dropped))
         self._kept()
         for slot in dropped:
             self._index.drop(slot)
@@ -297,6 +347,12 @@ class IndexedStore(ABC):
         if self._index.is_sparse():
             self._rebuild()
         return len(rows), len(dropped)
+
+    def _touched(self, rows: Iterable[Row], dropped: Iterable[int]) -> set[str]:
+        """Return the sources that a change concerns; of chunks without one their documents."""
+        table = self._index.table
+        written = {row.chunk.source or row.chunk.document_id for row in rows}
+        return written | {table.sources[slot] or table.document_ids[slot] for slot in dropped}
 
     def _put(self, row: Row) -> int:
         chunk = row.chunk

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from agentkernel_kb.rag.chunk import Chunk
 from agentkernel_kb.rag.content import Content
 from agentkernel_kb.rag.index.analysis import Analysis
-from agentkernel_kb.rag.stores.indexed import SEMANTIC_SHARE, IndexedStore, Row
+from agentkernel_kb.rag.stores.indexed import SEMANTIC_SHARE, IndexedStore, Notes, Row
 
 
 class InMemoryVectorStore(IndexedStore):
@@ -25,6 +25,7 @@ class InMemoryVectorStore(IndexedStore):
     def __init__(self, *, analysis: Analysis | None = None, vector_share: float = SEMANTIC_SHARE) -> None:
         super().__init__(analysis, vector_share)
         self._held: dict[str, tuple[Content, int, int]] = {}
+        self._notes: dict[tuple[str, str], str] = {}
 
     def __repr__(self) -> str:
         return f"InMemoryVectorStore({self._index.table.count} chunks)"
@@ -40,6 +41,17 @@ class InMemoryVectorStore(IndexedStore):
             del self._held[name]
         for row in rows:
             self._held[row.id] = (row.chunk.content, row.chunk.chunk_index, row.chunk.total_chunks)
+
+    def _note_sources(self, notes: Notes, touched: Iterable[str]) -> None:
+        stale = set(touched)
+        everywhere = notes.by_source is None
+        for key in [key for key in self._notes if key[1] in stale and (everywhere or key[0] == notes.scope)]:
+            del self._notes[key]
+        for source, entry in (notes.by_source or {}).items():
+            self._notes[notes.scope, source] = entry
+
+    def _noted(self, scope: str) -> dict[str, str]:
+        return {source: entry for (name, source), entry in self._notes.items() if name == scope}
 
     def _kept(self) -> None:
         """Nothing has to be noted."""

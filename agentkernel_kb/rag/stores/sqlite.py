@@ -16,7 +16,7 @@ from agentkernel_kb.rag.content import TextBlock, content_from
 from agentkernel_kb.rag.index.analysis import Analysis
 from agentkernel_kb.rag.index.index import ChunkIndex
 from agentkernel_kb.rag.index.table import Metadata
-from agentkernel_kb.rag.stores.indexed import SEMANTIC_SHARE, IndexedStore, Row
+from agentkernel_kb.rag.stores.indexed import SEMANTIC_SHARE, IndexedStore, Notes, Row
 from agentkernel_kb.rag.stores.sqlite_file import SQLiteFile, packed_terms, unpacked_terms
 
 _MOST_GONE = 10_000
@@ -173,6 +173,18 @@ class SQLiteVectorStore(IndexedStore):
         connection.executemany(_INSERTED, (self._values(row, numbers) for row in rows))
         connection.execute(_CHANGED, (pruned, self._number))
         self._new_gone, self._new_epoch = _last(connection, "gone"), self._epoch + pruned
+
+    def _note_sources(self, notes: Notes, touched: Iterable[str]) -> None:
+        connection = self._file.connection()
+        everywhere = notes.by_source is None
+        stale = ((self._number, source, everywhere, notes.scope) for source in sorted(touched))
+        connection.executemany("DELETE FROM ledger WHERE namespace = ? AND source = ? AND (? OR scope = ?)", stale)
+        entries = ((self._number, source, notes.scope, entry) for source, entry in (notes.by_source or {}).items())
+        connection.executemany("INSERT OR REPLACE INTO ledger (namespace, source, scope, entry) VALUES (?, ?, ?, ?)", entries)
+
+    def _noted(self, scope: str) -> dict[str, str]:
+        statement = "SELECT source, entry FROM ledger WHERE namespace = ? AND scope = ?"
+        return dict(self._file.connection().execute(statement, (self._number, scope)).fetchall())
 
     def _kept(self) -> None:
         self._version += 1

@@ -29,7 +29,10 @@ CREATE TABLE terms (number INTEGER PRIMARY KEY AUTOINCREMENT, namespace INTEGER 
     UNIQUE (namespace, term));
 CREATE TABLE gone (number INTEGER PRIMARY KEY AUTOINCREMENT, namespace INTEGER NOT NULL, row INTEGER NOT NULL);
 CREATE INDEX gone_of ON gone (namespace, number);
-CREATE TABLE ledger (namespace INTEGER NOT NULL, source TEXT NOT NULL, entry TEXT NOT NULL, PRIMARY KEY (namespace, source));
+CREATE TABLE ledger (
+    namespace INTEGER NOT NULL, source TEXT NOT NULL, scope TEXT NOT NULL, entry TEXT NOT NULL,
+    PRIMARY KEY (namespace, source, scope)
+) WITHOUT ROWID;
 """
 
 

@@ -1,0 +1,294 @@
+"""Knowledge: one corpus behind one object, searched and kept in step with its sources."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, cast
+
+from agentkernel_kb.errors import AKConfigError, UnsupportedKnowledgeOperationError
+from agentkernel_kb.rag.embedding import Embedding
+from agentkernel_kb.rag.ingest import Indexer
+from agentkernel_kb.rag.protocols import Embedder, Loader, Reranker, Retriever, Splitter, VectorStore
+from agentkernel_kb.rag.retrievers import CallableRetriever, VectorStoreRetriever
+from agentkernel_kb.rag.scope import Scope, as_mapping
+from agentkernel_kb.rag.stores.arguments import check_hits, check_share
+from agentkernel_kb.rag.sync import SyncKnowledge
+from agentkernel_kb.rag.values import Document, DocumentSummary, IndexReport, SearchHit, fill_ranks
+
+Progress = Callable[[IndexReport], object]
+"""Called with what was done so far, after each source."""
+
+_MOST_NAME_CHARS = 64
+_LOOKED_AGAIN_SECONDS = 0.01
+
+
+class Knowledge:
+    """One managed corpus, or one retriever that somebody else owns.
+
+    Constructing it does nothing: staged sources are indexed by `ready()`, or before the first search.
+
+    Args:
+        retriever: What finds passages; a search function is taken too. Without one the store is searched.
+        name: Name for agents.
+        description: What the corpus holds, in plain words.
+        default_k: Hits of a search that does not say.
+        reranker: What puts hits into a better order.
+        where: The application's scope: holds on every route, and can be refined and never widened.
+        score_threshold: The least score of a hit.
+        loader: What reads sources.
+        splitter: What cuts documents.
+        embedder: What makes vectors.
+        store: What holds chunks.
+        context_max_chars: Most characters of passages in a model's context.
+        pending_sources: A source, or a list of them, to be indexed first.
+        progress: Told after each source what was indexed so far.
+
+    Raises:
+        AKConfigError: There is nothing to search, or an argument is out of range.
+    """
+
+    def __init__(
+        self,
+        retriever: Retriever | Callable[..., Any] | None = None,
+        *,
+        name: str = "knowledge",
+        description: str | None = None,
+        default_k: int = 5,
+        reranker: Reranker | None = None,
+        where: Mapping[str, Any] | None = None,
+        score_threshold: float | None = None,
+        loader: Loader | None = None,
+        splitter: Splitter | None = None,
+        embedder: Embedder | None = None,
+        store: VectorStore | None = None,
+        context_max_chars: int = 12_000,
+        pending_sources: Any | Sequence[Any] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        if not isinstance(name, str) or not name.strip():
+            raise AKConfigError(f"Knowledge: name must be a name, not {name!r}.")
+        check_hits("default_k", default_k)
+        check_share("score_threshold", score_threshold)
+        if not isinstance(context_max_chars, int) or isinstance(context_max_chars, bool) or context_max_chars < 1:
+            raise AKConfigError(f"context_max_chars must be a whole number of at least 1, not {context_max_chars!r}.")
+        self.name, self.description = name, description
+        self.default_k, self.context_max_chars = default_k, context_max_chars
+        self._threshold, self._reranker = score_threshold, reranker
+        self._scope = Scope(where)
+        self._store, self._progress = store, progress
+        self._embedding = Embedding(embedder) if embedder is not None else None
+        self._retriever = self._chosen(retriever)
+        self._indexer = self._made(loader, splitter)
+        self._pending = _listed(pending_sources)
+        if self._pending and self._indexer is None:
+            raise AKConfigError("pending_sources can only be indexed with a loader, a splitter, an embedder and a store.")
+        self._readying = threading.Lock()
+
+    @classmethod
+    def from_callable(cls, function: Callable[..., Any], **options: Any) -> Self:
+        """Make retrieval-only knowledge of a search function, plain or asynchronous: `search(query, *, k=5, where=None)`.
+
+        Args:
+            function: The function.
+            options: As of the constructor.
+        """
+        return cls(CallableRetriever(function), **options)
+
+    @property
+    def managed(self) -> bool:
+        """Whether this library indexes it: loader, splitter, embedder and store are all there."""
+        return self._indexer is not None
+
+    @property
+    def store(self) -> VectorStore | None:
+        """What holds its chunks; `None` for a retriever that somebody else owns."""
+        return self._store
+
+    @property
+    def tool_name(self) -> str:
+        """Name of its tool: `search_` and its own name, in letters, digits and underscores."""
+        return f"search_{re.sub(r'[^A-Za-z0-9_]+', '_', self.name).strip('_') or 'knowledge'}"[:_MOST_NAME_CHARS]
+
+    @property
+    def sync(self) -> SyncKnowledge:
+        """The same operations for code without an event loop."""
+        return SyncKnowledge(self)
+
+    async def ready(self) -> IndexReport:
+        """Index the staged sources, once; what fails stays staged no longer and is in the report."""
+        if not self._pending and not self._readying.locked():
+            return IndexReport()
+        while not self._readying.acquire(blocking=False):  # Whoever waits may have another loop, in another thread.
+            await asyncio.sleep(_LOOKED_AGAIN_SECONDS)
+        try:
+            report = (
+                await self._managed("ready").index(self._pending, progress=self._progress) if self._pending else IndexReport()
+            )
+            self._pending = []
+            return report
+        finally:
+            self._readying.release()
+
+    async def search(self, query: str, *, k: int | None = None, where: Mapping[str, Any] | None = None) -> list[SearchHit]:
+        """Return the passages that answer a question best, best first; nothing for a blank one.
+
+        Args:
+            query: The question.
+            k: Most hits; `default_k` where it is not given.
+            where: What hits have to meet, besides the application's scope.
+
+        Raises:
+            AKConfigError: An argument is faulty.
+            KnowledgeBackendError: The retriever failed.
+        """
+        (hits,) = await self.search_all([query], k=k, where=where)
+        return hits
+
+    async def search_all(
+        self, queries: Sequence[str], *, k: int | None = None, where: Mapping[str, Any] | None = None
+    ) -> list[list[SearchHit]]:
+        """Search for several questions, and return the hits of each; their vectors are made in one batch."""
+        most = self.default_k if k is None else k
+        check_hits("k", most)
+        await self.ready()
+        asked = [query for query in queries if query.strip()]
+        found = dict(zip(asked, await self._found(asked, most, where), strict=True)) if asked else {}
+        return [found.get(query, []) for query in queries]
+
+    async def retrieve(self, query: str, *, k: int = 5, where: Mapping[str, Any] | None = None) -> list[SearchHit]:
+        """`search`, under the name that the protocol `Retriever` asks for."""
+        return await self.search(query, k=k, where=where)
+
+    async def add(self, source: Any, *, metadata: Mapping[str, Any] | None = None) -> IndexReport:
+        """Index a source, or a list of them; what was indexed of the same sources before is replaced.
+
+        Raises:
+            UnsupportedKnowledgeOperationError: The corpus is somebody else's.
+        """
+        return await self._managed("add").index(_listed(source), metadata=metadata, progress=self._progress)
+
+    async def add_text(self, text: str, *, source: str | None = None, metadata: Mapping[str, Any] | None = None) -> IndexReport:
+        """Index one text."""
+        return await self._managed("add_text").index([Document(text, source, dict(metadata or {}))], progress=self._progress)
+
+    async def upsert(self, documents: Document | Sequence[Document]) -> IndexReport:
+        """Index documents as they are, in place of what was indexed of the same sources or ids before."""
+        listed = [documents] if isinstance(documents, Document) else list(documents)
+        for document in cast("list[object]", listed):
+            if not isinstance(document, Document):
+                raise AKConfigError(f"upsert takes Document objects, not {type(document).__name__}.")
+        return await self._managed("upsert").index(listed, progress=self._progress)
+
+    async def delete(
+        self,
+        *,
+        ids: Sequence[str] | None = None,
+        document_ids: Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        sources: Sequence[str] | None = None,
+    ) -> int:
+        """Delete the chunks that `ids`, `document_ids` or `sources` name and that meet `where`, and return how many.
+
+        Raises:
+            AKConfigError: No criterion is given.
+            UnsupportedKnowledgeOperationError: The corpus is somebody else's.
+        """
+        return await self._managed("delete").delete(ids=ids, document_ids=document_ids, where=where, sources=sources)
+
+    async def refresh(
+        self, sources: Any | Sequence[Any], *, metadata: Mapping[str, Any] | None = None, delete_missing: bool = False
+    ) -> IndexReport:
+        """Bring the corpus in step with sources: what did not change is not read again.
+
+        Args:
+            sources: A source, or a list of them.
+            metadata: Metadata for all of them.
+            delete_missing: Delete what is indexed and not among these sources; those that cannot be read are kept.
+        """
+        indexer = self._managed("refresh")
+        return await indexer.index(_listed(sources), metadata=metadata, delete_missing=delete_missing, progress=self._progress)
+
+    async def sync_sources(
+        self, sources: Any | Sequence[Any], *, metadata: Mapping[str, Any] | None = None, delete_missing: bool = False
+    ) -> IndexReport:
+        """`refresh`, under another name."""
+        return await self.refresh(sources, metadata=metadata, delete_missing=delete_missing)
+
+    async def list_documents(self, where: Mapping[str, Any] | None = None) -> list[DocumentSummary]:
+        """Return the documents of the corpus, by source.
+
+        Raises:
+            UnsupportedKnowledgeOperationError: The corpus is somebody else's, or its store keeps no list.
+        """
+        await self.ready()
+        listing = getattr(self._store, "list_documents", None)
+        if not callable(listing):
+            raise UnsupportedKnowledgeOperationError(f"'{self.name}' cannot list its documents.")
+        return await cast("Any", listing)(as_mapping(self._scope.refined(where)) or None)
+
+    def descriptor(self) -> dict[str, Any]:
+        """Return what can be written down about it: name, description and whether it is managed; no secrets, no objects."""
+        return {"name": self.name, "description": self.description, "managed": self.managed, "tool_name": self.tool_name}
+
+    async def close(self) -> None:
+        """Close the store, where it can be closed. May be called twice."""
+        close = getattr(self._store, "close", None)
+        if callable(close):
+            await cast("Any", close)()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"Knowledge(name={self.name!r}, managed={self.managed})"
+
+    def _chosen(self, retriever: Retriever | Callable[..., Any] | None) -> Retriever:
+        if retriever is None:
+            if self._store is None or self._embedding is None:
+                raise AKConfigError("Knowledge needs a retriever, or a store with an embedder.")
+            return VectorStoreRetriever(self._store, self._embedding)
+        if isinstance(retriever, Retriever):
+            return retriever
+        return CallableRetriever(retriever)
+
+    def _made(self, loader: Loader | None, splitter: Splitter | None) -> Indexer | None:
+        if loader is None or splitter is None or self._embedding is None or self._store is None:
+            return None
+        return Indexer(loader, splitter, self._embedding, self._store, self._scope)
+
+    def _managed(self, operation: str) -> Indexer:
+        if self._indexer is None:
+            raise UnsupportedKnowledgeOperationError(
+                f"'{self.name}' is searched and not indexed here, so {operation}() has nothing to work on: "
+                "change it where it is kept, or create managed knowledge."
+            )
+        return self._indexer
+
+    async def _found(self, queries: list[str], k: int, where: Mapping[str, Any] | None) -> list[list[SearchHit]]:
+        results = await asyncio.gather(*(self._one(query, k, where) for query in queries))
+        return [await self._ordered(query, hits, k) for query, hits in zip(queries, results, strict=True)]
+
+    async def _one(self, query: str, k: int, where: Mapping[str, Any] | None) -> list[SearchHit]:
+        if isinstance(self._retriever, VectorStoreRetriever):
+            return await self._retriever.retrieve(query, k=k, where=self._scope.refined(where))
+        return await self._retriever.retrieve(query, k=k, where=self._scope.added(where))
+
+    async def _ordered(self, query: str, hits: list[SearchHit], k: int) -> list[SearchHit]:
+        kept = [hit for hit in hits if self._threshold is None or (hit.score or 0.0) >= self._threshold]
+        if self._reranker is not None and kept:
+            kept = await self._reranker.rerank(query, kept, k=k)
+        return fill_ranks(kept[:k])
+
+
+def _listed(sources: Any | Sequence[Any] | None) -> list[Any]:
+    """Return sources as a list; a text, bytes or a mapping is one source."""
+    if sources is None:
+        return []
+    several = isinstance(sources, list | tuple | set | frozenset)
+    return list(cast("Sequence[Any]", sources)) if several else [sources]

@@ -1,0 +1,65 @@
+"""A source as a stream of what stands in it, each of which can be left unread where it did not change."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from agentkernel_kb.rag.protocols import Loader
+from agentkernel_kb.rag.values import Document
+
+
+@dataclass(frozen=True, slots=True)
+class SourceItem:
+    """One file, page or text.
+
+    Attributes:
+        source: What it is called.
+        load: Reads it.
+        version: What changes whenever it does, such as size and time; `None` where only reading it tells.
+        skipped: It is left out on purpose, such as a binary file.
+    """
+
+    source: str
+    load: Callable[[], Awaitable[list[Document]]]
+    version: str | None = None
+    skipped: bool = False
+
+
+@runtime_checkable
+class StreamingLoader(Protocol):
+    """A loader that tells what there is before it reads it."""
+
+    def items(self, source: Any, *, metadata: Mapping[str, Any] | None = None) -> AsyncIterator[SourceItem]:
+        """Yield what stands in a source, in a stable order."""
+        ...
+
+
+async def items_of(loader: Loader, source: Any, metadata: Mapping[str, Any] | None) -> AsyncIterator[SourceItem]:
+    """Yield what stands in a source: as its loader streams it, or all of it as one item."""
+    if isinstance(source, Document):
+        yield _given(source, metadata)
+    elif isinstance(loader, StreamingLoader):
+        async for item in loader.items(source, metadata=metadata):
+            yield item
+    else:
+        for document in await loader.load(source, metadata=metadata):
+            yield _given(document, None)
+
+
+def name_of(source: Any) -> str:
+    """Return what a source is called in a report: its path, address or name, or its kind."""
+    if isinstance(source, Document):
+        return source.source or source.id
+    text = source if isinstance(source, str) else "" if isinstance(source, bytes) else str(source)
+    return text if text and len(text) <= 300 and "\n" not in text else type(source).__name__
+
+
+def _given(document: Document, metadata: Mapping[str, Any] | None) -> SourceItem:
+    made = Document(document.text, document.source, {**document.metadata, **(metadata or {})}, document.id, document.media_type)
+
+    async def load() -> list[Document]:
+        return [made]
+
+    return SourceItem(made.source or made.id, load)

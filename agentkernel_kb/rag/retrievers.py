@@ -1,0 +1,173 @@
+"""Retrievers: a store with its embedder, or the application's own search function, as the one protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from agentkernel_kb.embed.calls import call
+from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError
+from agentkernel_kb.rag.chunk import Chunk
+from agentkernel_kb.rag.embedding import Embedding
+from agentkernel_kb.rag.protocols import SearchMode, VectorStore
+from agentkernel_kb.rag.scope import as_mapping, is_whole, only
+from agentkernel_kb.rag.stores.arguments import check_search
+from agentkernel_kb.rag.values import Document, SearchHit, fill_ranks
+from agentkernel_kb.rag.where import Filter, parse_where
+
+_TEXT_KEYS = ("text", "content", "page_content")
+_HIT_KEYS = ("score", "source", "document_id", "chunk_id")
+_WIDER = 4
+
+
+class VectorStoreRetriever:
+    """Searches a store with the vectors of an embedder.
+
+    Args:
+        store: Where to search.
+        embedder: What embeds questions; the one that the store's vectors are from.
+        mode: `vector`, `keyword` or `hybrid`.
+        where: What hits have to meet besides what is asked for.
+        score_threshold: The least score of a hit, in [0, 1].
+        fetch_k: How many candidates `mmr_lambda` chooses from.
+        mmr_lambda: Relevance (1) against diversity (0).
+
+    Raises:
+        AKConfigError: Something is out of range, or `fetch_k` is given without `mmr_lambda`.
+    """
+
+    def __init__(
+        self,
+        store: VectorStore,
+        embedder: Any,
+        *,
+        mode: SearchMode = "hybrid",
+        where: Mapping[str, Any] | None = None,
+        score_threshold: float | None = None,
+        fetch_k: int | None = None,
+        mmr_lambda: float | None = None,
+    ) -> None:
+        check_search(1, mode, score_threshold, fetch_k, mmr_lambda)
+        if not isinstance(store, VectorStore):
+            raise AKConfigError(f"A store has upsert, delete, search and list_sources; {type(store).__name__} has not.")
+        self._store, self._embedding = store, embedder if isinstance(embedder, Embedding) else Embedding(embedder)
+        self._mode: SearchMode = mode
+        self._where = parse_where(where)
+        self._options: dict[str, Any] = {"score_threshold": score_threshold, "mmr_lambda": mmr_lambda}
+        self._fetch_k = fetch_k
+
+    async def retrieve(self, query: str, *, k: int = 5, where: Mapping[str, Any] | Filter | None = None) -> list[SearchHit]:
+        """Return at most `k` hits, best first; nothing for a blank question.
+
+        Raises:
+            AKConfigError: `k` or `where` is faulty.
+            KnowledgeBackendError: The embedder or the store failed.
+        """
+        if not query.strip():
+            return []
+        vector = None if self._mode == "keyword" else await self._embedding.query(query)
+        return (await self.found([(query, vector)], k=k, where=where))[0]
+
+    async def found(
+        self,
+        questions: Sequence[tuple[str, Sequence[float] | None]],
+        *,
+        k: int,
+        where: Mapping[str, Any] | Filter | None = None,
+    ) -> list[list[SearchHit]]:
+        """Search for each question with its vector, and return the hits of each."""
+        condition = self._where & (where if isinstance(where, Filter) else parse_where(where))
+        most = k if is_whole(condition) else k * _WIDER
+        fetch_k = None if self._fetch_k is None else max(self._fetch_k, most)
+        asked: dict[str, Any] = {
+            "k": most,
+            "where": as_mapping(condition) or None,
+            "mode": self._mode,
+            "fetch_k": fetch_k,
+            **self._options,
+        }
+        results: list[list[SearchHit]] = []
+        for text, vector in questions:
+            hits = await self._store.search(query_vector=vector, query_text=text, **asked)
+            results.append(fill_ranks(only(hits, condition)[:k]))
+        return results
+
+    def __repr__(self) -> str:
+        return f"VectorStoreRetriever({self._store!r}, mode={self._mode!r})"
+
+
+class CallableRetriever:
+    """A search function of the application, plain or asynchronous: `search(query, *, k=5, where=None)`.
+
+    It may return `SearchHit`, `Document`, `Chunk`, mappings with `text`, `content` or `page_content`, or texts.
+
+    Args:
+        function: The function.
+
+    Raises:
+        AKConfigError: It cannot be called.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        if not callable(function):
+            raise AKConfigError(
+                f"CallableRetriever takes a function search(query, *, k, where), not {type(function).__name__}."
+            )
+        self._function = function
+
+    async def retrieve(self, query: str, *, k: int = 5, where: Mapping[str, Any] | None = None) -> list[SearchHit]:
+        """Return at most `k` of what the function found, in its order.
+
+        Raises:
+            KnowledgeBackendError: It returned something else.
+        """
+        returned = await call(self._function, query, k=k, where=where)
+        return fill_ranks(as_hits(returned)[:k])
+
+    def __repr__(self) -> str:
+        return f"CallableRetriever({getattr(self._function, '__name__', type(self._function).__name__)})"
+
+
+def retriever(function: Callable[..., Any]) -> CallableRetriever:
+    """Make a retriever of a function, as a decorator."""
+    return CallableRetriever(function)
+
+
+def as_hits(returned: object) -> list[SearchHit]:
+    """Return what a search function returned as hits.
+
+    Raises:
+        KnowledgeBackendError: It is no list of passages.
+    """
+    if returned is None:
+        return []
+    if not isinstance(returned, Iterable) or isinstance(returned, str | Mapping):
+        raise KnowledgeBackendError(
+            f"A search function returns a list of passages, not {type(cast('object', returned)).__name__}."
+        )
+    return [_hit(each) for each in cast("Iterable[object]", returned)]
+
+
+def _hit(value: object) -> SearchHit:
+    match value:
+        case SearchHit():
+            return value
+        case Document():
+            return SearchHit(value.text, None, value.source, value.metadata, value.id)
+        case Chunk():
+            return SearchHit(value.text, None, value.source, value.metadata, value.document_id, value.id)
+        case str():
+            return SearchHit(value)
+        case Mapping():
+            return _hit_of_mapping(cast("Mapping[str, Any]", value))
+        case _:
+            raise KnowledgeBackendError(f"A search function returned a {type(value).__name__} among its passages.")
+
+
+def _hit_of_mapping(value: Mapping[str, Any]) -> SearchHit:
+    name = next((key for key in _TEXT_KEYS if isinstance(value.get(key), str)), None)
+    if name is None:
+        raise KnowledgeBackendError(f"A passage that is a mapping has its text under one of {', '.join(_TEXT_KEYS)}.")
+    inner: Any = value.get("metadata") if isinstance(value.get("metadata"), Mapping) else {}
+    rest = {key: each for key, each in value.items() if key not in (name, "metadata", "rank", *_HIT_KEYS)}
+    return SearchHit(value[name], **{key: value.get(key) for key in _HIT_KEYS}, metadata={**rest, **inner})
