@@ -2,8 +2,8 @@
 
 `python tests/trees.py [FOLDER]` fetches the packages with `npm pack` into FOLDER, or a temporary one, or takes those that are
 there already. It reads each as a bundle, searches and fetches in it, and prints one JSON object per tree: files, concepts,
-seconds, and what is wrong by kind with an example of each. It fails where a tree raises, or where a diagnostic names no file, or no line
-though its kind has one.
+seconds, and what is wrong by kind with an example of each. It fails where a tree raises, or where a
+diagnostic names no file, or no line though its kind has one.
 """
 
 from __future__ import annotations

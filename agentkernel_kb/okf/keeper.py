@@ -13,7 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from agentkernel_kb.errors import KnowledgeBackendError, KnowledgeError, KnowledgeStateError, KnowledgeTimeoutError
+from agentkernel_kb.errors import (
+    KnowledgeBackendError,
+    KnowledgeConnectionError,
+    KnowledgeError,
+    KnowledgeStateError,
+    KnowledgeTimeoutError,
+)
 from agentkernel_kb.okf import database as db
 from agentkernel_kb.okf import refresh, rows
 from agentkernel_kb.okf.model import DiagnosticCode, OKFDiagnostic
@@ -125,6 +131,9 @@ class Keeper:
             self._update(database, wait_s=_LOCK_WAIT_S)
         except sqlite3.Error as error:
             self._mend(database, error)
+        except (KnowledgeConnectionError, KnowledgeTimeoutError) as error:
+            self._failed(error)  # Who asks the old state next is to know how old it is.
+            raise
         self._fresh()
 
     def note(self, diagnostic: OKFDiagnostic) -> None:

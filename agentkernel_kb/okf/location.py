@@ -35,8 +35,8 @@ def index_path(where: object, store: DocumentStore, settings: tuple[Any, ...], s
     named = os.fspath(cast("str", where)) if isinstance(where, str | os.PathLike) else ""
     if not isinstance(named, str) or not named or "\0" in named:
         raise AKConfigError(f"'{subject}': index must be a folder, 'auto', or None for memory, not {where!r}.")
-    identity = store_identity(store)
-    if where == AUTO and identity is None:  # A store of the application's: who knows whether two of them are the same?
+    identity = store.identity
+    if where == AUTO and not identity:  # A store of the application's: who knows whether two of them are the same?
         return None
     folder = cache_folder() if where == AUTO else Path(named).expanduser()
     if folder is None:
@@ -45,24 +45,6 @@ def index_path(where: object, store: DocumentStore, settings: tuple[Any, ...], s
         raise AKConfigError(f"'{subject}': index must be a folder; {str(folder)!r} is a file.")
     key = hashlib.sha256(json.dumps([identity or type(store).__qualname__, *settings]).encode()).hexdigest()[:20]
     return folder / f"{key}-{FORMAT}.db"
-
-
-def store_identity(store: DocumentStore) -> str | None:
-    """Return text that is the same for every store object over the same documents, `None` where that can't be known.
-
-    A store of an application may have an attribute `identity` for it.
-    """
-    own: object = getattr(store, "identity", None)
-    if isinstance(own, str) and own:
-        return own
-    root: object = getattr(store, "root", None)
-    if isinstance(root, Path):
-        return f"folder {root.resolve()}"
-    bucket, prefix = getattr(store, "bucket", None), getattr(store, "prefix", None)
-    endpoint: object = getattr(getattr(getattr(store, "_client", None), "meta", None), "endpoint_url", None)
-    if isinstance(bucket, str) and isinstance(prefix, str) and isinstance(endpoint, str):
-        return f"bucket {endpoint} {bucket} {prefix}"
-    return None
 
 
 def cache_folder() -> Path | None:

@@ -3,40 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from agentkernel_kb.document import DocumentKnowledgeBase
-from agentkernel_kb.errors import (
-    DocumentChangedError,
-    KnowledgeBackendError,
-    KnowledgeCapabilityError,
-    KnowledgeError,
-    KnowledgeStateError,
-    KnowledgeTimeoutError,
-)
-from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
-from agentkernel_kb.okf import arguments, composing, manifest, refresh, rows, schema, search
+from agentkernel_kb.errors import KnowledgeCapabilityError, KnowledgeStateError, KnowledgeTimeoutError
+from agentkernel_kb.model import KnowledgeCapabilities, Record
+from agentkernel_kb.okf import arguments, composing, manifest, refresh
 from agentkernel_kb.okf.keeper import Keeper
-from agentkernel_kb.okf.links import edges
 from agentkernel_kb.okf.location import AUTO, IndexLocation, index_path
-from agentkernel_kb.okf.model import DiagnosticCode, OKFBundle, OKFDiagnostic
-from agentkernel_kb.okf.parser import decode, parse_document
-from agentkernel_kb.okf.paths import folder_named, id_of, paths_named, reserved_kind
-from agentkernel_kb.okf.query import parse
-from agentkernel_kb.okf.records import (
-    concept_record,
-    folder_record,
-    index_record,
-    links_of,
-    summary_record,
-    with_notes,
-)
-from agentkernel_kb.okf.versions import Profile
-from agentkernel_kb.okf.writing import Writer, Written
+from agentkernel_kb.okf.model import OKFBundle, OKFDiagnostic
+from agentkernel_kb.okf.reading import Reader
+from agentkernel_kb.okf.recording import Recorder
+from agentkernel_kb.okf.records import with_notes
+from agentkernel_kb.okf.writing import Writer
 from agentkernel_kb.store.base import DocumentStore
 
 DEFAULT_NAME = "okf"
@@ -104,8 +85,9 @@ class OKFManager(DocumentKnowledgeBase):
         path = index_path(index, store, (max_concepts, default_type or ""), self.backend_name)
         self._keeper = Keeper(self._bundle, path, refresh_seconds, self.backend_name)
         prefix = arguments.checked_prefix(self.backend_name, write_prefix)
-        self._writer = Writer(store, prefix, write_actor or _library(), self.backend_name)
-        self._writing = threading.Lock()
+        writer = Writer(store, prefix, write_actor or _library(), self.backend_name)
+        self._reader = Reader(self._bundle, self._keeper)
+        self._recorder = Recorder(self._bundle, self._keeper, writer, self.backend_name)
         self.connect()
 
     @property
@@ -190,7 +172,7 @@ class OKFManager(DocumentKnowledgeBase):
         }
 
     def _summarised(self, connection: sqlite3.Connection) -> OKFBundle:
-        is_known = self._profile(connection).known
+        is_known = refresh.profile_of_index(connection, self._bundle).known
         return manifest.bundle(connection, self._keeper.notes, known_version=is_known, max_concepts=self._max_concepts)
 
     def format_results(self, rows: Iterable[Record]) -> str:
@@ -215,21 +197,7 @@ class OKFManager(DocumentKnowledgeBase):
         Raises:
             KnowledgeStateError: The backend is closed.
         """
-        wanted, most = parse(query), _bounded(limit)
-        if wanted.is_blank:
-            return []
-
-        def find(connection: sqlite3.Connection) -> list[Record]:
-            hits = search.find(connection, wanted, most + 1)
-            scores = {hit.number: hit.score for hit in hits}
-            found = manifest.summaries(connection, [hit.number for hit in hits[:most]])
-            records = [
-                summary_record(summary, score=scores[summary.number], body=body, needles=wanted.needles)
-                for summary, body in found
-            ]
-            return RecordPage(records, more=len(hits) > most)
-
-        return self._keeper.ask(find)
+        return self._reader.search(query, _bounded(limit))
 
     def browse(self, path: str = "", limit: int = 50, **kwargs: Any) -> list[Record]:
         """Return what stands at a path: its `index.md` verbatim, or its folders and concepts where it has none.
@@ -243,8 +211,7 @@ class OKFManager(DocumentKnowledgeBase):
             KnowledgePathError: The path leaves the bundle.
             KnowledgeStateError: The backend is closed.
         """
-        place, most = folder_named(path), _bounded(limit)
-        return self._keeper.ask(lambda connection: _entries(connection, place, most))
+        return self._reader.browse(path, _bounded(limit))
 
     def fetch(self, ids: Sequence[str], **kwargs: Any) -> list[Record]:
         """Return concepts whole, as they are in the store now: the body as text, frontmatter and links as metadata.
@@ -259,41 +226,7 @@ class OKFManager(DocumentKnowledgeBase):
             KnowledgeConnectionError: The store cannot be used.
             KnowledgeStateError: The backend is closed.
         """
-        wanted = [list(paths_named(identity)) for identity in ids if isinstance(identity, str) and identity.strip()]
-
-        def known(connection: sqlite3.Connection) -> tuple[list[manifest.Known], Profile]:
-            found = [manifest.known(connection, paths) or _unindexed(paths) for paths in wanted if paths]
-            return [one for one in found if one.kind != schema.LOG], self._profile(connection)
-
-        places, profile = self._keeper.ask(known)
-        return self._read(places, profile)
-
-    def _read(self, places: list[manifest.Known], profile: Profile) -> list[Record]:
-        records: list[Record] = []
-        contents = self.store.read_many([place.path for place in places], max_bytes=rows.MAX_BYTES + 1)
-        for place, (_, data) in zip(places, contents, strict=True):
-            if isinstance(data, FileNotFoundError):
-                continue
-            if isinstance(data, KnowledgeError):
-                raise data
-            if isinstance(data, Exception):
-                raise KnowledgeBackendError(f"{place.path!r} can't be read ({refresh.reason_of(data)}).") from data
-            if (record := self._record(place, data, profile)) is not None:
-                records.append(record)
-        return records
-
-    def _record(self, place: manifest.Known, data: bytes, profile: Profile) -> Record | None:
-        if reserved_kind(place.path):
-            return index_record(place.path, decode(data[: rows.MAX_BYTES])[0])
-        concept = parse_document(place.path, data[: rows.MAX_BYTES], profile).concept
-        if concept is None:
-            return None
-        found = edges(concept)
-        links = self._keeper.ask(lambda connection: links_of(connection, place.path, found))
-        return concept_record(concept, place.version, links, truncated=len(data) > rows.MAX_BYTES)
-
-    def _profile(self, connection: sqlite3.Connection) -> Profile:
-        return refresh.profile_for(manifest.version_of(connection), self._bundle)
+        return self._reader.fetch(ids)
 
     # Writing.
 
@@ -325,76 +258,10 @@ class OKFManager(DocumentKnowledgeBase):
         """
         if not self.capabilities.writable:
             raise KnowledgeCapabilityError(self.backend_name, "write")
-        drafts = composing.drafts(records, self.backend_name)
-        named = [composing.named_paths(draft, self.backend_name) for draft in drafts if draft.id]
-        seen, profile, logs = self._keeper.ask(lambda connection: self._state_for_writing(connection, named))
-        written: list[Written] = []
-        try:
-            self._writer.write(drafts, profile, seen.get, written)
-        except BaseException as error:
-            changed = {error.path} if isinstance(error, DocumentChangedError) else set[str]()
-            self._index_again(changed | {one.path for one in written if one.before is not None}, profile)
-            raise
-        self._index(written, profile, logs)
-        return [id_of(one.path) for one in written]
-
-    def _state_for_writing(
-        self, connection: sqlite3.Connection, named: list[list[str]]
-    ) -> tuple[dict[str, tuple[str, str]], Profile, frozenset[str]]:
-        seen: dict[str, tuple[str, str]] = {}
-        for paths in named:
-            if found := manifest.known(connection, paths):
-                seen[paths[0]] = (found.path, found.version)
-        return seen, self._profile(connection), manifest.logs(connection)
-
-    def _index(self, written: list[Written], profile: Profile, logs: frozenset[str]) -> None:
-        with self._writing:  # One after the other, so that the newer state of a log is also the one in the index.
-            changed, fault = self._writer.keep_log(written, logs)
-            if fault is None:
-                self._keeper.forget(DiagnosticCode.LOG_NOT_WRITTEN)
-            else:
-                self._keeper.note(fault)
-            found = {one.path: rows.row_of(one.path, one.data, one.version, profile) for one in written}
-            found |= {path: rows.row_of(path, data, state, profile) for path, (data, state) in changed.items()}
-            if found:
-                self._keeper.put(list(found.values()))
-
-    def _index_again(self, paths: Iterable[str], profile: Profile) -> None:
-        """Put documents as they are now into the index, so that the next write knows what it goes by."""
-        for path in paths:
-            # What the store does not give now, the next refresh finds out.
-            with suppress(KnowledgeError, OSError):
-                try:
-                    found = self.store.stat(path)
-                    data = self.store.read_prefix_bytes(path, rows.MAX_BYTES + 1)
-                except FileNotFoundError:
-                    self._keeper.put([], [path])
-                else:
-                    self._keeper.put([rows.row_of(path, data, found.version, profile)])
+        return self._recorder.add(composing.drafts(records, self.backend_name))
 
     def __repr__(self) -> str:
         return f"OKFManager({self.store!r}, name={self.backend_name!r})"
-
-
-def _entries(connection: sqlite3.Connection, place: str, most: int) -> list[Record]:
-    if reserved_kind(place) == "index":
-        place = place.rpartition("/")[0]
-    if index := manifest.index_at(connection, place):
-        return [index_record(*index)]
-    folders = manifest.folders_in(connection, place, most + 1)
-    concepts = manifest.concepts_in(connection, place, most + 1 - len(folders)) if len(folders) <= most else []
-    if not folders and not concepts:
-        found = manifest.known(connection, [place, f"{place}.md"]) if place else None
-        summary = manifest.concept_at(connection, found.path) if found else None
-        return [summary_record(summary)] if summary else []
-    records = [*map(folder_record, folders), *map(summary_record, concepts)]
-    return RecordPage(records[:most], more=len(records) > most)
-
-
-def _unindexed(paths: list[str]) -> manifest.Known:
-    """Return the place of a document that the index does not have: it may be new, or beyond `max_concepts`."""
-    kind = schema.LOG if reserved_kind(paths[0]) == "log" else schema.CONCEPT
-    return manifest.Known(paths[0], kind, "")
 
 
 def _counted(number: int, what: str) -> str:

@@ -158,6 +158,11 @@ def profile_for(version: str, bundle: Bundle) -> Profile:
     return dataclasses.replace(profile_of(version), default_type=bundle.default_type)
 
 
+def profile_of_index(connection: sqlite3.Connection, bundle: Bundle) -> Profile:
+    """Return how a bundle is read, by the version that its index knows."""
+    return profile_for(str(rows.get_meta(connection, "okf_version") or CURRENT), bundle)
+
+
 def declared_version(store: DocumentStore) -> str:
     """Return the version that the root `index.md` of a bundle declares, or the current one. Source: OKF 0.2 §12."""
     ((_, data),) = store.read_many([ROOT_INDEX], max_bytes=MAX_BYTES)

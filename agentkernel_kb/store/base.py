@@ -47,7 +47,13 @@ class DocumentStore(ABC):
     A subclass has to implement `read_bytes` and `list`, and for writing `write_bytes` and `writable`. Everything else has a
     default in terms of these. A `write_bytes` that takes only path and data is given the conditions by the base: they then
     hold between the threads of one process, and no further.
+
+    Attributes:
+        identity: Text that is the same for every store object over the same documents and no other, by which an index of them
+            is found again; `None` where that can't be known. No credentials stand in it.
     """
+
+    identity: str | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Give a plain `write_bytes(path, data)` of a subclass the conditions."""

@@ -47,6 +47,7 @@ class LocalDocumentStore(DocumentStore):
         if not self.root.is_dir():
             found = "no folder" if self.root.exists() else "not there"
             raise AKConfigError(f"The root of a store has to be a folder; {shown(str(self.root))} is {found}.")
+        self.identity = f"folder {self.root.resolve()}"
         self._root = str(self.root)
         self._writable = _may_write(self._root) if writable is None else bool(writable)
         self._lock_timeout_s = lock_timeout_s

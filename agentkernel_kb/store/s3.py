@@ -86,6 +86,7 @@ class S3DocumentStore(DocumentStore):
             connect_timeout_s=connect_timeout_s,
             read_timeout_s=read_timeout_s,
         )
+        self.identity = f"bucket {self._host} {self.bucket} {self.prefix}"
         # AWS lists by whole keys; its directory buckets and other servers may list folder by folder.
         self._lists_in_order = is_aws(self._client) and not bucket.endswith("--x-s3")
 
@@ -332,7 +333,11 @@ class S3DocumentStore(DocumentStore):
             raise KnowledgeStateError(f"{self!r} is closed.")
 
     def _failure(self, error: Exception, path: str) -> Exception:
-        return failure(error, self.bucket, path, urlsplit(str(self._client.meta.endpoint_url)).netloc.rpartition("@")[2])
+        return failure(error, self.bucket, path, self._host)
+
+    @property
+    def _host(self) -> str:
+        return urlsplit(str(self._client.meta.endpoint_url)).netloc.rpartition("@")[2]
 
 
 def _checked_prefix(prefix: str) -> str:

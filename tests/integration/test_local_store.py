@@ -1,4 +1,4 @@
-"""What a folder does to a store: links, devices, names, modes and a root that goes away (A14, A15)."""
+"""What a folder does to a store: names, depth, modes and a root that goes away (A14, A15)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import errno
 import gc
 import os
 import resource
-import socket
 import stat
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from store_folders import made_root, names, skipped
 
 from agentkernel_kb import (
     AKConfigError,
@@ -30,13 +30,7 @@ from agentkernel_kb.testing.stores.samples import operations, outcome
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """The root of a store, with a little in it and a secret beside it."""
-    (tmp_path / "secret").mkdir()
-    (tmp_path / "secret/secret.md").write_bytes(b"secret")
-    root = tmp_path / "bundle"
-    (root / "a/b").mkdir(parents=True)
-    (root / "a/x.md").write_bytes(b"x")
-    (root / "a/b/y.md").write_bytes(b"y")
-    return root
+    return made_root(tmp_path)
 
 
 @pytest.fixture
@@ -45,167 +39,11 @@ def store(root: Path) -> LocalDocumentStore:
     return LocalDocumentStore(root)
 
 
-def skipped(store: LocalDocumentStore) -> dict[str, str]:
-    """Return what a scan leaves out, and why."""
-    found: dict[str, str] = {}
-    list(store.scan(on_skip=found.__setitem__))
-    return found
-
-
-def names(folder: Path) -> list[str]:
-    """Return all names in a folder, hidden ones included."""
-    return sorted(found.name for found in folder.iterdir())
-
-
 def run_python(program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a program in a process of its own."""
     command = [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-
-
-# Links.
-
-
-@pytest.mark.parametrize(
-    "target", ["x.md", "../a/x.md", "b/../x.md", "../../bundle/a/x.md", "{root}/a/x.md", "{root}/../bundle/a/x.md"]
-)
-def test_a15_a_link_that_stays_in_the_folder_is_followed(store: LocalDocumentStore, root: Path, target: str) -> None:
-    (root / "a/link.md").symlink_to(target.format(root=root))
-    assert (store.read_bytes("a/link.md"), store.exists("a/link.md"), store.stat("a/link.md").size) == (b"x", True, 1)
-    assert store.list() == ["a/b/y.md", "a/link.md", "a/x.md"]
-
-
-def test_a15_a_link_to_a_folder_is_walked_into(store: LocalDocumentStore, root: Path) -> None:
-    (root / "z").symlink_to("a/b")
-    assert (store.read_bytes("z/y.md"), store.list()) == (b"y", ["a/b/y.md", "a/x.md", "z/y.md"])
-    assert store.list("z") == ["z/y.md"]
-
-
-def test_a15_a_folder_as_kubernetes_mounts_it_is_read(tmp_path: Path) -> None:
-    (tmp_path / "..2026_11_30").mkdir()
-    (tmp_path / "..2026_11_30/x.md").write_bytes(b"mounted")
-    (tmp_path / "..data").symlink_to("..2026_11_30")
-    (tmp_path / "x.md").symlink_to("..data/x.md")
-    store = LocalDocumentStore(tmp_path)
-    assert (store.list(), store.read_bytes("x.md")) == (["x.md"], b"mounted")
-
-
-def test_a_root_that_is_a_link_may_be_swapped(tmp_path: Path) -> None:
-    for release in ("one", "two"):
-        (tmp_path / release).mkdir()
-        (tmp_path / release / "x.md").write_text(release)
-        (tmp_path / release / "own.md").symlink_to("x.md")
-    (tmp_path / "current").symlink_to("one")
-    store = LocalDocumentStore(tmp_path / "current")
-    assert (store.read_bytes("x.md"), store.read_bytes("own.md")) == (b"one", b"one")
-    (tmp_path / "next").symlink_to("two")
-    (tmp_path / "next").rename(tmp_path / "current")
-    assert (store.read_bytes("x.md"), store.read_bytes("own.md")) == (b"two", b"two")
-
-
-@pytest.mark.parametrize(
-    ("link", "target", "path"),
-    [
-        ("out", "../secret", "out/secret.md"),
-        ("a/out", "../../secret", "a/out/secret.md"),
-        ("out", "{root}/../secret", "out/secret.md"),
-        ("out", "/", "out/etc/passwd"),
-        ("out", "..", "out/secret/secret.md"),
-        ("out.md", "../secret/secret.md", "out.md"),
-        ("out.md", "a/../../secret/secret.md", "out.md"),
-        ("out.md", "/etc/passwd", "out.md"),
-        ("out.md", "/dev/zero", "out.md"),
-        ("out.md", "../not-yet.md", "out.md"),
-        ("out", "../bundle-2", "out/secret.md"),
-    ],
-)
-def test_a15_a_link_out_of_the_folder_is_refused_and_passed_over(
-    store: LocalDocumentStore, root: Path, link: str, target: str, path: str
-) -> None:
-    (root.parent / "bundle-2").mkdir()
-    (root.parent / "bundle-2/secret.md").write_bytes(b"secret")
-    (root / link).symlink_to(target.format(root=root))
-    for name, operation in operations(store, path).items():
-        if name != "read_prefix_bytes of nothing":
-            assert outcome(operation) is KnowledgePathError, name
-    with pytest.raises(KnowledgePathError):
-        store.write_bytes(path, b"attack")
-    with pytest.raises(KnowledgePathError):
-        store.delete(path)
-    assert store.list() == ["a/b/y.md", "a/x.md"]
-    assert "leads out of the store" in skipped(store)[link]
-    assert (root.parent / "secret/secret.md").read_bytes() == b"secret"
-    assert not (root.parent / "not-yet.md").exists()
-
-
-def test_a15_a_way_out_through_two_links_is_refused(store: LocalDocumentStore, root: Path) -> None:
-    (root / "one").symlink_to("two")
-    (root / "two").symlink_to("../secret")
-    assert outcome(lambda: store.read_bytes("one/secret.md")) is KnowledgePathError
-    assert store.list() == ["a/b/y.md", "a/x.md"]
-
-
-def test_loops_of_links_end(store: LocalDocumentStore, root: Path) -> None:
-    (root / "ring-1").symlink_to("ring-2")
-    (root / "ring-2").symlink_to("ring-1")
-    (root / "self").symlink_to("self")
-    (root / "a/b/up").symlink_to("..")
-    (root / "whole").symlink_to(".")
-    assert store.list() == ["a/b/y.md", "a/x.md"]
-    assert sorted(skipped(store)) == ["a/b/up", "ring-1", "ring-2", "self", "whole"]
-    assert outcome(lambda: store.read_bytes("ring-1")) is KnowledgePathError
-    assert store.read_bytes("a/b/up/b/up/x.md") == b"x"
-
-
-def test_links_to_one_another_do_not_make_a_tree_without_an_end(store: LocalDocumentStore, root: Path) -> None:
-    for level in range(30):
-        (root / f"level-{level}").mkdir()
-        (root / f"level-{level}/x.md").write_bytes(b"")
-        for name in ("left", "right"):
-            (root / f"level-{level}" / name).symlink_to(f"../level-{level + 1}")
-    assert len(store.list()) == 2 + 30 + 2 * 29
-
-
-def test_a_dangling_link_is_missing(store: LocalDocumentStore, root: Path) -> None:
-    (root / "later.md").symlink_to("a/later.md")
-    assert (store.exists("later.md"), outcome(lambda: store.read_bytes("later.md"))) == (False, FileNotFoundError)
-    assert "later.md" in skipped(store)
-
-
-def test_a_write_keeps_a_link_and_changes_its_target(store: LocalDocumentStore, root: Path) -> None:
-    (root / "link.md").symlink_to("a/x.md")
-    store.write_bytes("link.md", b"through", if_version=store.stat("link.md").version)
-    assert ((root / "link.md").is_symlink(), (root / "a/x.md").read_bytes()) == (True, b"through")
-
-
-def test_removing_a_link_leaves_its_target(store: LocalDocumentStore, root: Path) -> None:
-    (root / "link.md").symlink_to("a/x.md")
-    store.delete("link.md", if_version=store.stat("link.md").version)
-    assert (store.exists("link.md"), store.read_bytes("a/x.md")) == (False, b"x")
-
-
-# What is no plain file.
-
-
-def test_pipes_sockets_and_devices_are_refused_and_passed_over(store: LocalDocumentStore, root: Path) -> None:
-    os.mkfifo(root / "pipe.md")
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(os.path.relpath(root / "socket.md"))
-        for path in ("pipe.md", "socket.md"):
-            for operation in (store.read_bytes, store.stat, lambda path: store.write_bytes(path, b"x"), store.delete):
-                with pytest.raises(KnowledgePathError, match="no document"):
-                    operation(path)
-            assert store.exists(path) is False
-        assert store.list() == ["a/b/y.md", "a/x.md"]
-        assert sorted(skipped(store)) == ["pipe.md", "socket.md"]
-
-
-def test_a_folder_is_not_replaced_by_a_document(store: LocalDocumentStore) -> None:
-    with pytest.raises(KnowledgePathError):
-        store.write_bytes("a/b", b"x")
-    with pytest.raises(KnowledgePathError, match="no folder"):
-        store.write_bytes("a/x.md/beneath.md", b"x")
 
 
 # Names.

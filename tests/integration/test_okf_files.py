@@ -34,7 +34,7 @@ from agentkernel_kb.errors import KnowledgeBackendError
         "A.MD",
     ],
 )
-def test_a_document_of_any_name_is_searched_browsed_and_fetched(tmp_path: Path, name: str):
+def test_a16_a_document_of_any_name_is_searched_browsed_and_fetched(tmp_path: Path, name: str):
     backend = opened(tmp_path / "x", {f"sub dir/{name}": concept("Found", "peculiar")})
     for (record,) in (backend.search("peculiar"), backend.browse("sub dir"), backend.fetch(ids(backend.search("peculiar")))):
         assert record["metadata"]["source"] == f"sub dir/{name}"
@@ -44,20 +44,20 @@ def test_a_document_of_any_name_is_searched_browsed_and_fetched(tmp_path: Path, 
 
 @pytest.mark.parametrize("stored", ["NFC", "NFD"])
 @pytest.mark.parametrize("asked", ["NFC", "NFD"])
-def test_a_document_is_reached_in_every_unicode_form(tmp_path: Path, stored: Any, asked: Any):
+def test_a16_a_document_is_reached_in_every_unicode_form(tmp_path: Path, stored: Any, asked: Any):
     backend = opened(tmp_path / "x", {unicodedata.normalize(stored, "é/café.md"): concept("C")})
     assert len(backend.fetch([unicodedata.normalize(asked, "é/café.md")])) == 1
     backend.close()
 
 
-def test_two_names_that_differ_only_in_their_form_are_two_documents(tmp_path: Path):
+def test_a16_two_names_that_differ_only_in_their_form_are_two_documents(tmp_path: Path):
     names = [unicodedata.normalize(form, "café.md") for form in ("NFC", "NFD")]
     backend = opened(tmp_path / "x", {name: concept(name) for name in names})
     assert [record["metadata"]["source"] for record in backend.fetch(names)] == names
     backend.close()
 
 
-def test_devices_pipes_hidden_files_and_other_endings_are_passed_over(tmp_path: Path):
+def test_a16_devices_pipes_hidden_files_and_other_endings_are_passed_over(tmp_path: Path):
     folder = write(
         tmp_path / "x",
         {"a.md": concept("A"), "b.txt": "x", "c.mdx": "x", ".hidden.md": concept("H"), ".git/x.md": concept("G")},
@@ -70,7 +70,7 @@ def test_devices_pipes_hidden_files_and_other_endings_are_passed_over(tmp_path: 
     backend.close()
 
 
-def test_links_of_the_file_system_that_leave_the_bundle_are_passed_over_and_refused(tmp_path: Path):
+def test_a16_links_of_the_file_system_that_leave_the_bundle_are_passed_over_and_refused(tmp_path: Path):
     write(tmp_path, {"secret.md": concept("Secret", "hidden treasure")})
     folder = write(tmp_path / "x", {"a.md": concept("A")})
     (folder / "out.md").symlink_to(tmp_path / "secret.md")
@@ -85,7 +85,7 @@ def test_links_of_the_file_system_that_leave_the_bundle_are_passed_over_and_refu
     backend.close()
 
 
-def test_a_file_that_was_swapped_for_a_link_after_it_was_indexed_is_not_followed(tmp_path: Path):
+def test_a16_a_file_that_was_swapped_for_a_link_after_it_was_indexed_is_not_followed(tmp_path: Path):
     write(tmp_path, {"secret.md": concept("Secret", "hidden treasure")})
     backend = opened(tmp_path / "x", {"a.md": concept("A")}, refresh_seconds=None)
     (tmp_path / "x" / "a.md").unlink()
@@ -95,7 +95,7 @@ def test_a_file_that_was_swapped_for_a_link_after_it_was_indexed_is_not_followed
     backend.close()
 
 
-def test_a_file_that_may_not_be_read_is_a_diagnostic_and_is_read_once_it_may(tmp_path: Path):
+def test_a16_a_file_that_may_not_be_read_is_a_diagnostic_and_is_read_once_it_may(tmp_path: Path):
     write(tmp_path / "x", {"a.md": concept("A"), "b.md": concept("B")})
     store = CountingStore(tmp_path / "x")
     store.unreadable = {"b.md"}
@@ -138,7 +138,7 @@ def test_a_file_that_may_not_be_read_is_a_diagnostic_and_is_read_once_it_may(tmp
         "cr",
     ],
 )
-def test_one_bad_document_takes_nothing_down(tmp_path: Path, content: bytes):
+def test_a16_one_bad_document_takes_nothing_down(tmp_path: Path, content: bytes):
     backend = opened(tmp_path / "x", {"bad.md": content, "good.md": concept("Good", "fine words")})
     assert ids(backend.search("fine")) == ["good.md"]
     assert ids(backend.fetch(["bad.md", "good.md"]))[-1] == "good.md"
@@ -146,7 +146,7 @@ def test_one_bad_document_takes_nothing_down(tmp_path: Path, content: bytes):
     backend.close()
 
 
-def test_a_large_document_is_bounded_and_says_so(tmp_path: Path):
+def test_a16_a_large_document_is_bounded_and_says_so(tmp_path: Path):
     backend = opened(tmp_path / "x", {"big.md": concept("Big", "word " * 1_200_000 + "needle")})
     (record,) = backend.fetch(["big.md"])
     assert record["metadata"]["truncated"] is True

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
-import shutil
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
@@ -47,7 +44,7 @@ def index_file(folder: Path) -> Path:
     return found
 
 
-def test_a_start_with_a_kept_index_reads_nothing(tmp_path: Path):
+def test_x8_a_start_with_a_kept_index_reads_nothing(tmp_path: Path):
     write(tmp_path / "x", DOCUMENTS)
     first, backend = counted(tmp_path / "x", tmp_path / "index")
     backend.close()
@@ -57,7 +54,7 @@ def test_a_start_with_a_kept_index_reads_nothing(tmp_path: Path):
     backend.close()
 
 
-def test_a_start_reads_only_what_changed_and_forgets_what_is_gone(tmp_path: Path):
+def test_x8_a_start_reads_only_what_changed_and_forgets_what_is_gone(tmp_path: Path):
     write(tmp_path / "x", DOCUMENTS)
     counted(tmp_path / "x", tmp_path / "index")[1].close()
     write(tmp_path / "x", {"area0/c042.md": concept("New title", "changed"), "new.md": concept("New", "fresh")})
@@ -75,7 +72,7 @@ def test_a_start_reads_only_what_changed_and_forgets_what_is_gone(tmp_path: Path
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["on-disk", "in-memory"])
-def test_reload_sees_what_changed_was_added_moved_and_removed(tmp_path: Path, kept: bool):
+def test_x8_reload_sees_what_changed_was_added_moved_and_removed(tmp_path: Path, kept: bool):
     write(tmp_path / "x", DOCUMENTS)
     store, backend = counted(tmp_path / "x", tmp_path / "index" if kept else None, refresh_seconds=None)
     store.reads = 0
@@ -91,7 +88,7 @@ def test_reload_sees_what_changed_was_added_moved_and_removed(tmp_path: Path, ke
     backend.close()
 
 
-def test_a_change_that_keeps_size_and_time_is_seen(tmp_path: Path):
+def test_x8_a_change_that_keeps_size_and_time_is_seen(tmp_path: Path):
     backend = opened(tmp_path / "x", {"a.md": concept("A", "first")}, refresh_seconds=None)
     before = (tmp_path / "x/a.md").stat()
     write(tmp_path / "x", {"a.md": concept("A", "other")})
@@ -101,7 +98,7 @@ def test_a_change_that_keeps_size_and_time_is_seen(tmp_path: Path):
     backend.close()
 
 
-def test_a_version_that_the_bundle_begins_to_declare_is_read_everywhere(tmp_path: Path):
+def test_x8_a_version_that_the_bundle_begins_to_declare_is_read_everywhere(tmp_path: Path):
     old = concept("A", verified="{by: human:a, at: 2026-01-01T00:00:00Z}", generated="{by: x/1, at: 2026-02-01T00:00:00Z}")
     backend = opened(tmp_path / "x", {"a.md": old, "README.md": "plain"}, refresh_seconds=None)
     assert (backend.browse()[0]["metadata"]["trust"], len(backend.get_diagnostics())) == ("human-reviewed", 1)
@@ -114,14 +111,14 @@ def test_a_version_that_the_bundle_begins_to_declare_is_read_everywhere(tmp_path
 # Refreshing.
 
 
-def test_a_call_that_is_due_sees_a_small_bundle_fresh(tmp_path: Path):
+def test_x8_a_call_that_is_due_sees_a_small_bundle_fresh(tmp_path: Path):
     backend = opened(tmp_path / "x", {"a.md": concept("A")}, refresh_seconds=0.0)
     write(tmp_path / "x", {"b.md": concept("B", "newcomer")})
     assert within_patience(lambda: ids(backend.search("newcomer")) == ["b.md"])
     backend.close()
 
 
-def test_without_a_refresh_nothing_is_seen_before_reload(tmp_path: Path):
+def test_x8_without_a_refresh_nothing_is_seen_before_reload(tmp_path: Path):
     backend = opened(tmp_path / "x", {"a.md": concept("A")}, refresh_seconds=None)
     write(tmp_path / "x", {"b.md": concept("B", "newcomer")})
     assert list(backend.search("newcomer")) == []
@@ -141,7 +138,7 @@ class SlowStore(CountingStore):
         return super().scan(prefix, **options)
 
 
-def test_readers_keep_the_old_state_while_a_refresh_goes_on(tmp_path: Path):
+def test_x8_readers_keep_the_old_state_while_a_refresh_goes_on(tmp_path: Path):
     write(tmp_path / "x", {"a.md": concept("A", "old words")})
     store = SlowStore(tmp_path / "x")
     backend = opened(tmp_path / "x", store=store, refresh_seconds=0.0)
@@ -155,7 +152,7 @@ def test_readers_keep_the_old_state_while_a_refresh_goes_on(tmp_path: Path):
 
 @pytest.mark.parametrize("after", [None, 3], ids=["listing", "reading"])
 @pytest.mark.parametrize("kept", [True, False], ids=["on-disk", "in-memory"])
-def test_an_outage_in_the_middle_leaves_the_old_state_serving_and_says_so(tmp_path: Path, after: int | None, kept: bool):
+def test_x8_an_outage_in_the_middle_leaves_the_old_state_serving_and_says_so(tmp_path: Path, after: int | None, kept: bool):
     write(tmp_path / "x", DOCUMENTS)
     store, backend = counted(tmp_path / "x", tmp_path / "index" if kept else None, refresh_seconds=0.0)
     write(tmp_path / "x", {path: concept("T", "changed") for path in list(DOCUMENTS)[:20]})
@@ -175,7 +172,7 @@ def test_an_outage_in_the_middle_leaves_the_old_state_serving_and_says_so(tmp_pa
     backend.close()
 
 
-def test_a_vanished_folder_is_an_outage_and_no_empty_bundle(tmp_path: Path):
+def test_x8_a_vanished_folder_is_an_outage_and_no_empty_bundle(tmp_path: Path):
     backend = opened(tmp_path / "x", {"a.md": concept("A", "words")}, refresh_seconds=0.0)
     (tmp_path / "x").rename(tmp_path / "away")
     assert within_patience(lambda: bool(backend.get_diagnostics()))
@@ -183,7 +180,7 @@ def test_a_vanished_folder_is_an_outage_and_no_empty_bundle(tmp_path: Path):
     backend.close()
 
 
-def test_many_threads_read_while_the_bundle_changes(tmp_path: Path):
+def test_x8_many_threads_read_while_the_bundle_changes(tmp_path: Path):
     write(tmp_path / "x", DOCUMENTS)
     _, backend = counted(tmp_path / "x", tmp_path / "index", refresh_seconds=0.0)
     failures: list[BaseException] = []
@@ -244,7 +241,7 @@ DAMAGES = [torn, scribbled, emptied, replaced, another_database, removed]
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-def test_a_damaged_index_is_made_anew_at_the_start(tmp_path: Path, damage: Callable[[Path], None]):
+def test_x8_a_damaged_index_is_made_anew_at_the_start(tmp_path: Path, damage: Callable[[Path], None]):
     write(tmp_path / "x", DOCUMENTS)
     counted(tmp_path / "x", tmp_path / "index")[1].close()
     damage(index_file(tmp_path / "index"))
@@ -255,7 +252,7 @@ def test_a_damaged_index_is_made_anew_at_the_start(tmp_path: Path, damage: Calla
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-def test_an_index_that_is_damaged_while_it_is_used_is_made_anew(tmp_path: Path, damage: Callable[[Path], None]):
+def test_x8_an_index_that_is_damaged_while_it_is_used_is_made_anew(tmp_path: Path, damage: Callable[[Path], None]):
     write(tmp_path / "x", DOCUMENTS)
     _, backend = counted(tmp_path / "x", tmp_path / "index", refresh_seconds=None)
     damage(index_file(tmp_path / "index"))
@@ -266,7 +263,7 @@ def test_an_index_that_is_damaged_while_it_is_used_is_made_anew(tmp_path: Path, 
     backend.close()
 
 
-def test_a_draft_of_a_killed_process_is_cleared_away(tmp_path: Path):
+def test_x8_a_draft_of_a_killed_process_is_cleared_away(tmp_path: Path):
     write(tmp_path / "x", DOCUMENTS)
     counted(tmp_path / "x", tmp_path / "index")[1].close()
     file = index_file(tmp_path / "index")
@@ -277,7 +274,7 @@ def test_a_draft_of_a_killed_process_is_cleared_away(tmp_path: Path):
     assert not draft.exists()
 
 
-def test_indexes_that_nobody_opened_for_long_are_cleared_away(tmp_path: Path):
+def test_x8_indexes_that_nobody_opened_for_long_are_cleared_away(tmp_path: Path):
     write(tmp_path / "old", {"a.md": concept("A")})
     counted(tmp_path / "old", tmp_path / "index")[1].close()
     old = index_file(tmp_path / "index")
@@ -292,7 +289,7 @@ def test_indexes_that_nobody_opened_for_long_are_cleared_away(tmp_path: Path):
 # Where it is kept.
 
 
-def test_a_folder_that_cannot_be_written_is_no_obstacle(tmp_path: Path):
+def test_x8_a_folder_that_cannot_be_written_is_no_obstacle(tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
     backend = opened(tmp_path / "x", {"a.md": concept("A", "words")}, index=tmp_path / "file" / "index")
     assert ids(backend.search("words")) == ["a.md"]
@@ -300,28 +297,28 @@ def test_a_folder_that_cannot_be_written_is_no_obstacle(tmp_path: Path):
     backend.close()
 
 
-def test_the_cache_folder_of_the_user_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_x8_the_cache_folder_of_the_user_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     opened(tmp_path / "x", {"a.md": concept("A")}, index="auto").close()
     assert index_file(tmp_path / "cache/agentkernel-kb/okf")
     assert sorted(place.name for place in (tmp_path / "x").iterdir()) == ["a.md"]
 
 
-def test_bundles_and_settings_have_indexes_of_their_own(tmp_path: Path):
+def test_x8_bundles_and_settings_have_indexes_of_their_own(tmp_path: Path):
     for name in ("x", "y"):
         opened(tmp_path / name, {"a.md": concept(name, f"in {name}")}, index=tmp_path / "index").close()
     opened(tmp_path / "x", index=tmp_path / "index", default_type="Page").close()
     assert len(list((tmp_path / "index").glob("*.db"))) == 3
 
 
-def test_an_sqlite_without_full_text_search_is_named(monkeypatch: pytest.MonkeyPatch):
+def test_x8_an_sqlite_without_full_text_search_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(database.schema, "TABLES", database.schema.TABLES.replace("fts5(", "fts5_that_is_not_there("))
     with pytest.raises(KnowledgeBackendError, match="no full-text search"):
         database.MemoryDatabase()
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["on disk", "in memory"])
-def test_a_manager_that_is_dropped_closes_its_connections(tmp_path: Path, kept: bool):
+def test_x8_a_manager_that_is_dropped_closes_its_connections(tmp_path: Path, kept: bool):
     """Python says so from 3.13 on, where one is left to it."""
     backend = opened(tmp_path / "x", {"a.md": concept("A")}, index=tmp_path / "index" if kept else None)
     backend.search("a")
@@ -341,63 +338,3 @@ def unraisable() -> Generator[list[object]]:
         yield raised
     finally:
         sys.unraisablehook = before
-
-
-# Several processes.
-
-OPENER = """
-import sys
-from agentkernel_kb import LocalDocumentStore, OKFManager
-backend = OKFManager(LocalDocumentStore(sys.argv[1]), index=sys.argv[2], refresh_seconds=0.0)
-for _ in range(int(sys.argv[3])):
-    assert len(backend.search("shared", limit=200)) == 150
-    backend.add([{"text": f"Note of {sys.argv[4]} number {_}", "metadata": {}}])
-    assert backend.search(f"note {sys.argv[4]} number")
-backend.close()
-"""
-
-
-def test_processes_share_one_index_and_see_what_the_others_write(tmp_path: Path):
-    write(tmp_path / "x", DOCUMENTS)
-    command = [sys.executable, "-c", OPENER, str(tmp_path / "x"), str(tmp_path / "index"), "8"]
-    started = [subprocess.Popen([*command, name], stderr=subprocess.PIPE, text=True) for name in ("one", "two", "three")]
-    ended = [(process.communicate()[1], process.returncode) for process in started]
-    assert ended == [("", 0)] * 3
-    _, backend = counted(tmp_path / "x", tmp_path / "index")
-    assert backend.bundle.concept_count == 150 + 24
-    assert len(list((tmp_path / "index").glob("*.db"))) == 1
-    assert list((tmp_path / "index").glob("*.new-*")) == []
-    backend.close()
-
-
-def test_an_index_that_another_process_replaced_is_taken_over(tmp_path: Path):
-    write(tmp_path / "x", DOCUMENTS)
-    _, first = counted(tmp_path / "x", tmp_path / "index", refresh_seconds=None)
-    shutil.copytree(tmp_path / "index", tmp_path / "copy")
-    database.remove(index_file(tmp_path / "index"))
-    _, second = counted(tmp_path / "x", tmp_path / "index", refresh_seconds=None)
-    second.add([{"text": "Written by the second", "metadata": {}}])
-    first.reload()
-    assert len(first.search("written second")) == 1
-    first.close()
-    second.close()
-
-
-def asked_in_a_fork(backend: OKFManager, answers: Any) -> None:
-    answers.put(ids(backend.search("body42")))
-
-
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
-def test_a_fork_reads_through_connections_of_its_own(tmp_path: Path):
-    write(tmp_path / "x", DOCUMENTS)
-    _, backend = counted(tmp_path / "x", tmp_path / "index", refresh_seconds=None)
-    backend.search("shared")
-    context = multiprocessing.get_context("fork")
-    answers: Any = context.Queue()
-    process = context.Process(target=asked_in_a_fork, args=(backend, answers))
-    process.start()
-    assert answers.get(timeout=PATIENCE_S) == ["area0/c042.md"]
-    process.join()
-    assert ids(backend.search("body42")) == ["area0/c042.md"]
-    backend.close()

@@ -13,7 +13,7 @@ from buckets import Bucket
 from loopback import proxied
 from okf_bundles import concept, ids
 
-from agentkernel_kb import DocumentChangedError, KnowledgeConnectionError, OKFManager, S3DocumentStore
+from agentkernel_kb import DocumentChangedError, KnowledgeBuilder, KnowledgeConnectionError, OKFManager, S3DocumentStore
 
 pytestmark = pytest.mark.server("s3")
 
@@ -45,7 +45,7 @@ def client(bucket: Bucket) -> Iterator[Any]:
     made.close()
 
 
-def test_a_bundle_in_a_bucket_answers_as_one_in_a_folder(bucket: Bucket, tmp_path: Path):
+def test_x8_a_bundle_in_a_bucket_answers_as_one_in_a_folder(bucket: Bucket, tmp_path: Path):
     backend = OKFManager(bucket.store(DOCUMENTS), index=tmp_path)
     assert ids(backend.search("body42")) == ["area2/c042.md"]
     assert backend.browse()[0]["text"].encode() == DOCUMENTS["index.md"]
@@ -55,7 +55,7 @@ def test_a_bundle_in_a_bucket_answers_as_one_in_a_folder(bucket: Bucket, tmp_pat
     backend.close()
 
 
-def test_an_unchanged_refresh_costs_the_listing_and_nothing_else(bucket: Bucket, client: Any, tmp_path: Path):
+def test_x8_an_unchanged_refresh_costs_the_listing_and_nothing_else(bucket: Bucket, client: Any, tmp_path: Path):
     store = bucket.store(DOCUMENTS, client=client)
     requests = Requests(client)
     backend = OKFManager(store, index=tmp_path, refresh_seconds=None)
@@ -69,7 +69,7 @@ def test_an_unchanged_refresh_costs_the_listing_and_nothing_else(bucket: Bucket,
     backend.close()
 
 
-def test_a_start_with_a_kept_index_costs_the_listing_and_nothing_else(bucket: Bucket, client: Any, tmp_path: Path):
+def test_x8_a_start_with_a_kept_index_costs_the_listing_and_nothing_else(bucket: Bucket, client: Any, tmp_path: Path):
     store = bucket.store(DOCUMENTS, client=client)
     OKFManager(store, index=tmp_path).close()
     again = S3DocumentStore(store.bucket, store.prefix, client=client)
@@ -80,7 +80,7 @@ def test_a_start_with_a_kept_index_costs_the_listing_and_nothing_else(bucket: Bu
     backend.close()
 
 
-def test_an_outage_leaves_the_old_state_serving_and_says_so(bucket: Bucket, tmp_path: Path):
+def test_x8_an_outage_leaves_the_old_state_serving_and_says_so(bucket: Bucket, tmp_path: Path):
     prefix = bucket.store(DOCUMENTS).prefix
     port = int(bucket.url.rpartition(":")[2])
     with proxied(port) as proxy:
@@ -95,7 +95,7 @@ def test_an_outage_leaves_the_old_state_serving_and_says_so(bucket: Bucket, tmp_
     through.close()
 
 
-def test_an_outage_in_the_middle_of_a_background_refresh_is_in_the_description(bucket: Bucket, tmp_path: Path):
+def test_x8_an_outage_in_the_middle_of_a_background_refresh_is_in_the_description(bucket: Bucket, tmp_path: Path):
     prefix = bucket.store(DOCUMENTS).prefix
     port = int(bucket.url.rpartition(":")[2])
     told = threading.Event()
@@ -113,13 +113,41 @@ def test_an_outage_in_the_middle_of_a_background_refresh_is_in_the_description(b
     through.close()
 
 
-def test_a_missing_bucket_fails_at_construction(bucket: Bucket):
+def test_x8_an_outage_after_some_reads_of_a_refresh_changes_nothing_and_is_in_the_descriptions(bucket: Bucket, tmp_path: Path):
+    prefix = bucket.store(DOCUMENTS).prefix
+    with proxied(int(bucket.url.rpartition(":")[2])) as proxy:
+        through = buckets.client(proxy.url, retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=5)
+        store = S3DocumentStore(bucket.name, prefix, client=through, parallelism=2)
+        backend = OKFManager(store, index=tmp_path, refresh_seconds=None)
+        for number in range(60):
+            bucket.put(f"{prefix}/area{number % 5}/c{number:03}.md", concept("New", f"changed{number}").encode())
+        reads = 0
+
+        def end_after_some(model: Any, **_: Any) -> None:
+            nonlocal reads
+            reads += model.name == "GetObject"
+            if reads == 20:
+                proxy.close()
+
+        through.meta.events.register("before-call.s3", end_after_some)
+        with pytest.raises(KnowledgeConnectionError):
+            backend.reload()
+    assert reads >= 20
+    assert len(backend.search("shared", limit=100)) == 60
+    assert list(backend.search("changed0")) == []
+    (described,) = [tool() for tool in KnowledgeBuilder([backend]).build() if tool.__name__ == "get_all_kb_descriptions"]
+    assert "what is shown is as of" in described
+    backend.close()
+    through.close()
+
+
+def test_x8_a_missing_bucket_fails_at_construction(bucket: Bucket):
     with pytest.raises(KnowledgeConnectionError) as caught:
         OKFManager(S3DocumentStore(f"{bucket.name}-not-there", client=bucket.client), index=None)
     assert caught.value.state == "missing"
 
 
-def test_two_writers_on_one_object_are_told_apart_by_the_server(bucket: Bucket, tmp_path: Path):
+def test_x8_two_writers_on_one_object_are_told_apart_by_the_server(bucket: Bucket, tmp_path: Path):
     store = bucket.store(DOCUMENTS)
     one = OKFManager(store, index=tmp_path / "one", refresh_seconds=None)
     two = OKFManager(
@@ -134,7 +162,7 @@ def test_two_writers_on_one_object_are_told_apart_by_the_server(bucket: Bucket, 
         backend.close()
 
 
-def test_what_is_written_is_seen_by_the_next_call_and_logged(bucket: Bucket, tmp_path: Path):
+def test_x8_what_is_written_is_seen_by_the_next_call_and_logged(bucket: Bucket, tmp_path: Path):
     backend = OKFManager(bucket.store(DOCUMENTS), index=tmp_path, refresh_seconds=None)
     (identity,) = backend.add([{"text": "Globex pays early.", "metadata": {"source": "call"}}])
     assert ids(backend.search("globex")) == ids(backend.fetch([identity])) == [identity]

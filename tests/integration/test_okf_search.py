@@ -67,7 +67,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
         *(("what is the parcel insurance?", "title.md"), ('"知識管理"', "知識.md")),
     ],
 )
-def test_every_word_of_every_body_in_every_script_is_found(library: OKFManager, query: str, first: str):
+def test_a16_every_word_of_every_body_in_every_script_is_found(library: OKFManager, query: str, first: str):
     assert ids(library.search(query))[:1] == [first]
 
 
@@ -75,21 +75,21 @@ def test_every_word_of_every_body_in_every_script_is_found(library: OKFManager, 
     "query",
     ["type:Policy insurance", "tag:none", '"own its of insurance"', "prefund", "xyzzy", "path:../ insurance", "path:* xyzzy"],
 )
-def test_what_is_not_there_is_not_found(library: OKFManager, query: str):
+def test_a16_what_is_not_there_is_not_found(library: OKFManager, query: str):
     assert list(library.search(query)) == []
 
 
-def test_a_hit_shows_why_it_was_found(library: OKFManager):
+def test_a16_a_hit_shows_why_it_was_found(library: OKFManager):
     (hit,) = library.search("zanzibar")
     assert "Zanzibar comes last." in hit["metadata"]["snippet"]
     assert hit["metadata"]["snippet"] in hit["text"]
 
 
-def test_filters_alone_list_by_path(library: OKFManager):
+def test_a16_filters_alone_list_by_path(library: OKFManager):
     assert ids(library.search("type:Note", limit=99)) == sorted(LIBRARY)
 
 
-def test_a_rare_word_weighs_more_than_common_ones(tmp_path: Path):
+def test_a16_a_rare_word_weighs_more_than_common_ones(tmp_path: Path):
     documents: dict[str, str | bytes] = {f"{n:04}.md": concept(f"T{n}", "common words here") for n in range(1_100)}
     documents["0500.md"] = concept("T", "common words and one rarity")
     backend = opened(tmp_path / "x", documents)

@@ -41,7 +41,7 @@ on_any_machine = settings(deadline=None, suppress_health_check=[HealthCheck.too_
 
 @on_any_machine
 @given(st.binary() | HEADS.map(lambda head: f"---\n{head}\n---\nbody".encode("utf-8", "replace")))
-def test_the_parser_never_raises_and_every_document_is_a_concept_or_has_a_diagnostic(data: bytes):
+def test_a16_the_parser_never_raises_and_every_document_is_a_concept_or_has_a_diagnostic(data: bytes):
     document = parse_document("a.md", data)
 
     assert document.concept is not None or document.diagnostics
@@ -51,14 +51,14 @@ def test_the_parser_never_raises_and_every_document_is_a_concept_or_has_a_diagno
 
 @on_any_machine
 @given(st.text())
-def test_taking_a_document_apart_loses_nothing(text: str):
+def test_a16_taking_a_document_apart_loses_nothing(text: str):
     parts = split(text)
     assert parts is None or parts.opening + parts.head + parts.closing + parts.body == text
 
 
 @on_any_machine
 @given(st.dictionaries(st.text(min_size=1), VALUES), st.text())
-def test_what_is_rendered_reads_as_what_was_meant(values: dict[str, Any], body: str):
+def test_a16_what_is_rendered_reads_as_what_was_meant(values: dict[str, Any], body: str):
     try:
         text = new_document(values, body)
     except RenderingError:
@@ -73,7 +73,7 @@ def test_what_is_rendered_reads_as_what_was_meant(values: dict[str, Any], body: 
 
 @on_any_machine
 @given(HEADS, st.text())
-def test_a_fetched_concept_written_back_keeps_every_byte(head: str, body: str):
+def test_a16_a_fetched_concept_written_back_keeps_every_byte(head: str, body: str):
     data = f"---\n{head}\n---\n{body}".encode("utf-8", "replace")
     concept = parse_document("a.md", data).concept
     if concept is None:
@@ -84,7 +84,7 @@ def test_a_fetched_concept_written_back_keeps_every_byte(head: str, body: str):
 
 @on_any_machine
 @given(st.builds("type: A\n{}".format, YAML_LIKE), KEYS, VALUES)
-def test_a_change_changes_nothing_but_what_it_names(head: str, key: str, value: Any):
+def test_a16_a_change_changes_nothing_but_what_it_names(head: str, key: str, value: Any):
     data = f"---\n{head}\n---\nbody".encode()
     before = parse_document("a.md", data)
     if before.concept is None or before.head is None or value is None:
@@ -101,7 +101,7 @@ def test_a_change_changes_nothing_but_what_it_names(head: str, key: str, value: 
 
 @on_any_machine
 @given(st.text(), st.dictionaries(st.text(), VALUES))
-def test_whatever_an_agent_writes_becomes_a_concept_or_is_refused_in_words(text: str, metadata: dict[str, Any]):
+def test_a16_whatever_an_agent_writes_becomes_a_concept_or_is_refused_in_words(text: str, metadata: dict[str, Any]):
     metadata = {name: value for name, value in metadata.items() if name != "id"}
     try:
         (draft,) = drafts([{"text": text, "metadata": metadata}], "okf")
@@ -114,7 +114,7 @@ def test_whatever_an_agent_writes_becomes_a_concept_or_is_refused_in_words(text:
 
 @on_any_machine
 @given(st.text(min_size=1))
-def test_an_id_leads_back_to_its_path(name: str):
+def test_a16_an_id_leads_back_to_its_path(name: str):
     try:
         path = DocumentStore.document_path(f"{name}.md")
     except KnowledgePathError:
@@ -124,7 +124,7 @@ def test_an_id_leads_back_to_its_path(name: str):
 
 @on_any_machine
 @given(st.text())
-def test_links_and_frontmatter_of_any_text_are_found_without_an_exception(text: str):
+def test_a16_links_and_frontmatter_of_any_text_are_found_without_an_exception(text: str):
     targets(text)
     excerpt(text, words_of(text)[:3])
     with suppress(FrontmatterError):
@@ -143,13 +143,13 @@ def index() -> Iterator[sqlite3.Connection]:
 
 @on_any_machine
 @given(query=st.text() | st.text(st.sampled_from(list("\"'()*:^-+{}.ab type:tag:path:知é\x00\n"))))
-def test_no_query_is_ever_an_error_of_the_index(index: sqlite3.Connection, query: str):
+def test_a16_no_query_is_ever_an_error_of_the_index(index: sqlite3.Connection, query: str):
     assert isinstance(search.find(index, parse(query), 3), list)
 
 
 @on_any_machine
 @given(text=st.text())
-def test_every_word_of_a_text_is_found_again_and_forgotten_again(index: sqlite3.Connection, text: str):
+def test_a16_every_word_of_a_text_is_found_again_and_forgotten_again(index: sqlite3.Connection, text: str):
     row = rows.row_of("x.md", f"---\ntype: A\n---\n{text}".encode("utf-8", "replace"), "1", PROFILE)
     rows.put(index, [row], new=False)
     try:
@@ -165,6 +165,6 @@ def test_every_word_of_a_text_is_found_again_and_forgotten_again(index: sqlite3.
 
 @on_any_machine
 @given(st.text())
-def test_analysing_a_text_twice_gives_the_same(text: str):
+def test_a16_analysing_a_text_twice_gives_the_same(text: str):
     assert index_text(text) == index_text(text)
     assert words_of(text) == words_of(text)

@@ -46,7 +46,7 @@ def codes(document: Parsed) -> list[DiagnosticCode]:
         "four-dashes",
     ],
 )
-def test_a_document_is_taken_apart_and_loses_nothing(text: str, head: str, body: str):
+def test_a16_a_document_is_taken_apart_and_loses_nothing(text: str, head: str, body: str):
     parts = split(text)
 
     assert parts is not None
@@ -67,7 +67,7 @@ def test_a_document_is_taken_apart_and_loses_nothing(text: str, head: str, body:
     ],
     ids=["empty", "text", "blank-line-first", "language", "four-dashes", "toml", "dots-close"],
 )
-def test_what_is_not_between_two_lines_of_dashes_is_no_frontmatter(text: str):
+def test_a16_what_is_not_between_two_lines_of_dashes_is_no_frontmatter(text: str):
     assert split(text) is None
 
 
@@ -93,7 +93,7 @@ def test_what_is_not_between_two_lines_of_dashes_is_no_frontmatter(text: str):
         ("", None),
     ],
 )
-def test_a_value_is_the_authors_text(value: str, read: str | None):
+def test_a16_a_value_is_the_authors_text(value: str, read: str | None):
     assert read_head(f"key: {value}\n").values == {"key": read}
 
 
@@ -116,7 +116,7 @@ def test_a_value_is_the_authors_text(value: str, read: str | None):
         *("colon", "bracket", "tab", "list", "text", "key", "alias", "deep-brackets", "deep-braces", "deep-dashes", "cycle"),
     ],
 )
-def test_what_cannot_be_read_is_a_diagnostic_with_its_line(head: str, line: int):
+def test_a16_what_cannot_be_read_is_a_diagnostic_with_its_line(head: str, line: int):
     document = parsed(head)
 
     assert document.concept is None
@@ -126,11 +126,11 @@ def test_what_cannot_be_read_is_a_diagnostic_with_its_line(head: str, line: int)
 
 
 @pytest.mark.parametrize("character", ["\x00", "\x07", "\x1b", "\ufffe"])
-def test_characters_that_yaml_forbids_are_a_diagnostic(character: str):
+def test_a16_characters_that_yaml_forbids_are_a_diagnostic(character: str):
     assert codes(parsed(f"type: A{character}")) == [DiagnosticCode.UNPARSEABLE_FRONTMATTER]
 
 
-def test_aliases_that_explode_are_refused_and_small_ones_taken():
+def test_a16_aliases_that_explode_are_refused_and_small_ones_taken():
     bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
     )
@@ -142,7 +142,7 @@ def test_aliases_that_explode_are_refused_and_small_ones_taken():
     }
 
 
-def test_a_key_that_stands_there_twice_is_a_diagnostic_and_the_later_one_counts():
+def test_a16_a_key_that_stands_there_twice_is_a_diagnostic_and_the_later_one_counts():
     document = parsed("type: A\ntitle: one\ntitle: two")
 
     assert document.concept is not None
@@ -150,10 +150,10 @@ def test_a_key_that_stands_there_twice_is_a_diagnostic_and_the_later_one_counts(
     assert [(diagnostic.code, diagnostic.line) for diagnostic in document.diagnostics] == [(DiagnosticCode.DUPLICATE_KEY, 4)]
 
 
-def test_a_frontmatter_is_bounded():
+def test_a16_a_frontmatter_is_bounded():
     with pytest.raises(FrontmatterError, match="more than 131,072 characters"):
         read_head(f"type: A\nx: {'y' * 140_000}\n")
 
 
-def test_brackets_in_a_text_are_not_nesting():
+def test_a16_brackets_in_a_text_are_not_nesting():
     assert read_head("x: 'a [b] {c} " + "[d] " * 200 + "'\n").values["x"].count("[") == 201

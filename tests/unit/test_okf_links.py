@@ -39,7 +39,7 @@ from agentkernel_kb.okf.parser import parse_document
         ("[wiki]] [[x.md]]", []),
     ],
 )
-def test_links_are_what_markdown_takes_for_links_and_code_has_none(body: str, found: list[str]):
+def test_a16_links_are_what_markdown_takes_for_links_and_code_has_none(body: str, found: list[str]):
     assert targets(body) == found
 
 
@@ -71,11 +71,11 @@ def test_links_are_what_markdown_takes_for_links_and_code_has_none(body: str, fo
         ("", []),
     ],
 )
-def test_a_link_is_tried_from_the_document_and_then_from_the_root_and_never_leaves(target: str, paths: list[str]):
+def test_a16_a_link_is_tried_from_the_document_and_then_from_the_root_and_never_leaves(target: str, paths: list[str]):
     assert candidates(target, "a/b/c.md") == paths
 
 
-def test_path_valued_fields_are_links_too_and_scopes_are_not():
+def test_a16_path_valued_fields_are_links_too_and_scopes_are_not():
     head = (
         "type: Attested Computation\nruntime: x\nresource: https://x.y\ncomputation: lib/x.md\n"
         "executor: {resource: ../run.md}\nattester: {resource: check.py}\n"
@@ -88,5 +88,5 @@ def test_path_valued_fields_are_links_too_and_scopes_are_not():
 
 
 @pytest.mark.parametrize("body", ["[" * 50_000, "](" * 50_000, "`" * 50_000, "[a](x" * 20_000, "![" * 50_000, "<!--" * 20_000])
-def test_hostile_markdown_ends_soon(body: str):
+def test_a16_hostile_markdown_ends_soon(body: str):
     assert isinstance(targets(body), list)

@@ -31,7 +31,7 @@ def codes(head: str) -> list[str]:
 # §4.1, §11: what makes a concept.
 
 
-def test_a_type_alone_is_a_whole_concept():
+def test_a16_a_type_alone_is_a_whole_concept():
     document = parsed("type: Metric")
 
     assert document.diagnostics == ()
@@ -41,14 +41,14 @@ def test_a_type_alone_is_a_whole_concept():
 @pytest.mark.parametrize(
     "head", ["title: x", "type:", "type: ''", "type: '  '", "type: ~", "type: [a]", "type: {a: b}", ""], ids=range(8)
 )
-def test_a_document_without_a_type_is_no_concept_and_says_so(head: str):
+def test_a16_a_document_without_a_type_is_no_concept_and_says_so(head: str):
     document = parsed(head)
 
     assert document.concept is None
     assert [diagnostic.code for diagnostic in document.diagnostics] == [DiagnosticCode.MISSING_TYPE]
 
 
-def test_a_document_without_frontmatter_is_no_concept_and_says_so():
+def test_a16_a_document_without_frontmatter_is_no_concept_and_says_so():
     document = parse_document("README.md", b"# Read me\n")
 
     assert document.concept is None
@@ -56,21 +56,21 @@ def test_a_document_without_frontmatter_is_no_concept_and_says_so():
 
 
 @pytest.mark.parametrize("kind", ["Unheard Of", "123", "yes", "表", "a/b", "Attested Computation Of Sorts"])
-def test_an_unknown_type_is_tolerated(kind: str):
+def test_a16_an_unknown_type_is_tolerated(kind: str):
     document = parsed(f"type: {kind}")
 
     assert document.concept is not None
     assert (document.concept.type, document.diagnostics) == (kind, ())
 
 
-def test_unknown_keys_are_kept_and_are_no_fault():
+def test_a16_unknown_keys_are_kept_and_are_no_fault():
     document = parsed("type: A\nowner: team:x\nnested: {a: [b, 1]}")
 
     assert document.concept is not None
     assert (document.concept.extra, document.diagnostics) == ({"owner": "team:x", "nested": {"a": ["b", "1"]}}, ())
 
 
-def test_a_file_that_is_not_utf_8_keeps_what_can_be_read():
+def test_a16_a_file_that_is_not_utf_8_keeps_what_can_be_read():
     document = parse_document("a.md", b"---\ntype: A\n---\ncaf\xe9 latte\n")
 
     assert document.concept is not None
@@ -91,25 +91,25 @@ def test_a_file_that_is_not_utf_8_keeps_what_can_be_read():
     ],
     ids=["list", "block", "text", "null", "empty", "mixed", "mapping"],
 )
-def test_tags_are_a_list_of_text(value: str, tags: tuple[str, ...], faults: list[str]):
+def test_a16_tags_are_a_list_of_text(value: str, tags: tuple[str, ...], faults: list[str]):
     assert concept(f"tags: {value}").tags == tags
     assert codes(f"tags: {value}") == faults
 
 
 @pytest.mark.parametrize("key", ["title", "description", "resource", "status"])
-def test_text_that_is_none_is_left_out_with_a_diagnostic(key: str):
+def test_a16_text_that_is_none_is_left_out_with_a_diagnostic(key: str):
     assert getattr(concept(f"{key}: [a]"), key) == ("stable" if key == "status" else "")
     assert codes(f"{key}: [a]") == ["invalid_value"]
 
 
-def test_a_title_is_one_line():
+def test_a16_a_title_is_one_line():
     assert concept("title: |\n  one\n  two\n").title == "one two"
 
 
 # §5.1: provenance.
 
 
-def test_sources_carry_what_their_author_wrote():
+def test_a16_sources_carry_what_their_author_wrote():
     found = concept(
         "sources:\n- {id: s, resource: https://x, title: T, author: 'team:a', usage_count: 5000, last_modified: " + AT + "}\n"
         "- {resource: all queries in project X}\n"
@@ -130,7 +130,7 @@ def test_sources_carry_what_their_author_wrote():
     ],
     ids=["mapping", "text", "no-resource", "list"],
 )
-def test_sources_that_are_written_otherwise_are_taken_as_far_as_they_go(value: str, count: int, fault: list[str]):
+def test_a16_sources_that_are_written_otherwise_are_taken_as_far_as_they_go(value: str, count: int, fault: list[str]):
     assert len(concept(f"sources: {value}").sources) == count
     assert codes(f"sources: {value}") == fault
 
@@ -153,7 +153,7 @@ def test_sources_that_are_written_otherwise_are_taken_as_far_as_they_go(value: s
         ("verified: {by: 'human:a', at: 2026-06-25}", "human-reviewed"),
     ],
 )
-def test_the_tier_follows_from_who_verified(verified: str, tier: str):
+def test_a16_the_tier_follows_from_who_verified(verified: str, tier: str):
     assert concept(verified).trust == TrustTier(tier)
 
 
@@ -172,29 +172,29 @@ def test_the_tier_follows_from_who_verified(verified: str, tier: str):
         "[[{by: human:a}]]",
     ],
 )
-def test_a_malformed_verification_never_raises_the_tier(verified: str):
+def test_a16_a_malformed_verification_never_raises_the_tier(verified: str):
     assert concept(f"verified: {verified}").trust is TrustTier.UNVERIFIED
     assert set(codes(f"verified: {verified}")) == {"malformed_verification"}
 
 
-def test_a_bare_verification_is_a_list_of_one():
+def test_a16_a_bare_verification_is_a_list_of_one():
     bare, listed = (concept(f"verified: {value}") for value in (f"{{by: x/1, at: {AT}}}", f"[{{by: x/1, at: {AT}}}]"))
     assert bare == listed
 
 
-def test_version_0_3_counts_only_what_was_verified_after_it_was_generated():
+def test_a16_version_0_3_counts_only_what_was_verified_after_it_was_generated():
     head = f"generated: {{by: x/1, at: 2026-07-01T00:00:00Z}}\nverified: {{by: 'human:a', at: {AT}}}"
     assert concept(head).trust is TrustTier.HUMAN_REVIEWED
     assert concept(head, "0.3").trust is TrustTier.UNVERIFIED
     assert concept(head.replace("2026-07", "2026-05"), "0.3").trust is TrustTier.HUMAN_REVIEWED
 
 
-def test_version_0_3_takes_a_plain_document_for_no_concept_and_no_fault():
+def test_a16_version_0_3_takes_a_plain_document_for_no_concept_and_no_fault():
     document = parse_document("README.md", b"# Read me\n", profile_of("0.3"))
     assert (document.concept, document.diagnostics) == (None, ())
 
 
-def test_the_time_of_version_0_1_is_read_where_there_is_no_other():
+def test_a16_the_time_of_version_0_1_is_read_where_there_is_no_other():
     assert concept("timestamp: '2026-05-28T22:53:05+00:00'").generated == {"at": "2026-05-28T22:53:05+00:00"}
     assert concept(f"timestamp: x\ngenerated: {{by: y/1, at: {AT}}}").generated == {"by": "y/1", "at": AT}
 
@@ -205,11 +205,11 @@ def test_the_time_of_version_0_1_is_read_where_there_is_no_other():
 @pytest.mark.parametrize(
     ("line", "status"), [("", "stable"), ("status:", "stable"), ("status: draft", "draft"), ("status: odd", "odd")]
 )
-def test_a_concept_without_a_status_is_stable(line: str, status: str):
+def test_a16_a_concept_without_a_status_is_stable(line: str, status: str):
     assert concept(line).status == status
 
 
-def test_equality_is_stale():
+def test_a16_equality_is_stale():
     moment = datetime(2026, 9, 23, tzinfo=UTC)
     found = concept("stale_after: 2026-09-23T00:00:00Z")
     assert [found.is_stale(moment + timedelta(seconds=step)) for step in (-1, 0, 1)] == [False, True, True]
@@ -234,18 +234,18 @@ def test_equality_is_stale():
         ("9" * 5_000, None, "is no ISO 8601 date and time"),
     ],
 )
-def test_an_instant_is_read_in_both_spellings_and_every_doubt_is_named(text: str, moment: str | None, doubt: str):
+def test_a16_an_instant_is_read_in_both_spellings_and_every_doubt_is_named(text: str, moment: str | None, doubt: str):
     found = read_instant(text)
     assert (found.moment.astimezone(UTC).isoformat() if found.moment else None, found.doubt) == (moment, doubt)
 
 
 @pytest.mark.parametrize("value", ["2024-13-45", "soon", "[2030-01-01]", "{a: b}", "9" * 5_000])
-def test_a_stale_after_that_cannot_be_read_is_never_silently_fresh(value: str):
+def test_a16_a_stale_after_that_cannot_be_read_is_never_silently_fresh(value: str):
     assert concept(f"stale_after: {value}").is_stale()
     assert codes(f"stale_after: {value}") == ["unparseable_stale_after"]
 
 
-def test_a_date_alone_is_the_start_of_that_day_in_utc_with_a_diagnostic():
+def test_a16_a_date_alone_is_the_start_of_that_day_in_utc_with_a_diagnostic():
     found = concept("stale_after: 2026-09-23")
     assert not found.is_stale(datetime(2026, 9, 22, 23, 59, tzinfo=UTC))
     assert found.is_stale(datetime(2026, 9, 23, tzinfo=UTC))
@@ -253,14 +253,14 @@ def test_a_date_alone_is_the_start_of_that_day_in_utc_with_a_diagnostic():
 
 
 @pytest.mark.parametrize("line", ["", "stale_after:", "stale_after: 9999-01-01T00:00:00Z"])
-def test_a_concept_with_no_or_a_far_end_is_fresh(line: str):
+def test_a16_a_concept_with_no_or_a_far_end_is_fresh(line: str):
     assert not concept(line).is_stale()
 
 
 # §10: attested computations are carried as data.
 
 
-def test_an_attested_computation_is_carried_and_never_followed():
+def test_a16_an_attested_computation_is_carried_and_never_followed():
     head = "type: Attested Computation\nruntime: bigquery\nparameters: [{name: year, type: integer, required: true}]\n"
     head += "executor: {resource: run.md, receipt: [job_id]}\nattester: {resource: check.py}"
     document = parsed(head)
@@ -270,7 +270,7 @@ def test_an_attested_computation_is_carried_and_never_followed():
     assert document.diagnostics == ()
 
 
-def test_an_attested_computation_without_a_runtime_says_so_and_is_kept():
+def test_a16_an_attested_computation_without_a_runtime_says_so_and_is_kept():
     document = parsed("type: Attested Computation")
     assert document.concept is not None
     assert [diagnostic.code for diagnostic in document.diagnostics] == [DiagnosticCode.MISSING_RUNTIME]
@@ -280,6 +280,6 @@ def test_an_attested_computation_without_a_runtime_says_so_and_is_kept():
 
 
 @pytest.mark.parametrize("version", ["0.1", "0.2", "0.3", "9.7", "two"])
-def test_every_version_is_read_as_well_as_can_be(version: str):
+def test_a16_every_version_is_read_as_well_as_can_be(version: str):
     assert parsed("type: A", version=version).concept is not None
     assert profile_of(version).known is (version in ("0.1", "0.2", "0.3"))

@@ -33,7 +33,7 @@ ODD_PATHS = [
 
 
 @pytest.mark.parametrize("path", ODD_PATHS)
-def test_every_path_has_an_id_that_a_model_can_name_and_that_leads_back(path: str):
+def test_a16_every_path_has_an_id_that_a_model_can_name_and_that_leads_back(path: str):
     identity = id_of(path)
 
     assert usable_id({"id": identity}) == identity
@@ -42,11 +42,11 @@ def test_every_path_has_an_id_that_a_model_can_name_and_that_leads_back(path: st
     assert path in list(paths_named(identity.removesuffix(".md")))
 
 
-def test_no_two_paths_have_one_id():
+def test_a16_no_two_paths_have_one_id():
     assert len({id_of(path) for path in ODD_PATHS}) == len(ODD_PATHS)
 
 
-def test_a_path_can_be_named_in_any_unicode_form():
+def test_a16_a_path_can_be_named_in_any_unicode_form():
     composed, decomposed = (unicodedata.normalize(form, "café.md") for form in ("NFC", "NFD"))
 
     assert {composed, decomposed} <= set(paths_named(composed))
@@ -68,19 +68,19 @@ def test_a_path_can_be_named_in_any_unicode_form():
         "%2Fetc/x.md",
     ],
 )
-def test_an_id_that_leaves_the_bundle_is_refused(identity: str):
+def test_a16_an_id_that_leaves_the_bundle_is_refused(identity: str):
     with pytest.raises(KnowledgePathError):
         list(paths_named(identity))
 
 
 @pytest.mark.parametrize("path", ["../", "/../x", "a/../..", "%2e%2e", "~/../..", ".."])
-def test_a_folder_that_leaves_the_bundle_is_refused(path: str):
+def test_a16_a_folder_that_leaves_the_bundle_is_refused(path: str):
     with pytest.raises(KnowledgePathError):
         folder_named(path)
 
 
 @pytest.mark.parametrize(("path", "folder"), [("", ""), ("/", ""), (".", ""), ("./a/", "a"), ("/a//b/", "a/b"), (" a ", "a")])
-def test_a_folder_may_be_spelled_in_many_ways(path: str, folder: str):
+def test_a16_a_folder_may_be_spelled_in_many_ways(path: str, folder: str):
     assert folder_named(path) == folder
 
 
@@ -91,7 +91,7 @@ def test_a_folder_may_be_spelled_in_many_ways(path: str, folder: str):
         *(("log.md", "log"), ("a/LOG.md", "log"), ("my-log.md", ""), ("index.md/x.md", ""), ("indexes.md", "")),
     ],
 )
-def test_index_and_log_are_reserved_at_every_level(path: str, kind: str):
+def test_a16_index_and_log_are_reserved_at_every_level(path: str, kind: str):
     assert reserved_kind(path) == kind
 
 
@@ -107,5 +107,5 @@ def test_index_and_log_are_reserved_at_every_level(path: str, kind: str):
         ("a.md/b", False),
     ],
 )
-def test_documents_end_in_md(path: str, is_one: bool):
+def test_a16_documents_end_in_md(path: str, is_one: bool):
     assert is_document(path) is is_one
