@@ -127,3 +127,22 @@ def environment(further: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return this process's environment without what would choose another file, and with further variables."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("AGENTKERNEL_KB_", "OPENAI_"))}
     return {**kept, "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1", **(further or {})}
+
+
+def without(module: str, folder: Path) -> dict[str, str]:
+    """Return an environment in which a module cannot be imported, as if it was not installed."""
+    site = folder / "blocked"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(
+        "from importlib.machinery import PathFinder\n"
+        "found = PathFinder.find_spec\n"
+        "def find_spec(name, path=None, target=None):\n"
+        f"    return None if name.partition('.')[0] == {module!r} else found(name, path, target)\n"
+        "PathFinder.find_spec = find_spec\n"
+    )
+    return with_path(site)
+
+
+def with_path(folder: Path) -> dict[str, str]:
+    """Return an environment whose Python looks for modules in a folder first."""
+    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))}

@@ -14,7 +14,7 @@ Names = Callable[[typer.Context], list[str]]
 
 
 def backends(context: typer.Context) -> list[str]:
-    """Return the names of the backends, and `*` for all of them."""
+    """Return the names of the backends, those that only an environment has included."""
     data = _data(context)
     parts = [data, *map(_mapping, _mapping(data.get("environments")).values())]
     names = [name for part in parts for name in _mapping(part.get("backends"))]

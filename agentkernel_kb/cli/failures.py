@@ -22,6 +22,8 @@ def explained(error: Exception) -> CommandError:
         return CommandError(_of_faults(error))
     if isinstance(error, KnowledgeError):
         return CommandError(_sentence(error))
+    if isinstance(error, EOFError):
+        return CommandError("The input ended where an answer was needed, so that nothing was done.", Code.USAGE)
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return CommandError(f"{where}{error.strerror}.")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from pathlib import Path
 
 import pytest
-from cli_world import Ran, run
+from cli_world import Ran, run, with_path, without
 
 import servers
 
@@ -137,20 +136,6 @@ def test_missing_extra_is_named_with_the_command_that_installs_it(
     assert f"pip install 'agentkernel-kb[{extra}]'" in cells[4]
 
 
-def without(module: str, folder: Path) -> dict[str, str]:
-    """Return an environment in which a module cannot be imported, as if it was not installed."""
-    site = folder / "blocked"
-    site.mkdir()
-    (site / "sitecustomize.py").write_text(
-        "from importlib.machinery import PathFinder\n"
-        "found = PathFinder.find_spec\n"
-        "def find_spec(name, path=None, target=None):\n"
-        f"    return None if name.partition('.')[0] == {module!r} else found(name, path, target)\n"
-        "PathFinder.find_spec = find_spec\n"
-    )
-    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")]))}
-
-
 def test_read_only_store_with_a_producer(tmp_path: Path) -> None:
     store = tmp_path / "read_only_folder.py"
     store.write_text(
@@ -164,7 +149,7 @@ def test_read_only_store_with_a_producer(tmp_path: Path) -> None:
         "okf:\n  databases:\n    handbook:\n      type: read_only_folder.ReadOnlyFolder\n      uri: ./handbook\n"
         "      description: Rules.\n      consumer: [Reader]\n      producer: [Writer]\n"
     )
-    ran = run("doctor", "--timeout", SECONDS, folder=tmp_path, env={"PYTHONPATH": _path_with(tmp_path)})
+    ran = run("doctor", "--timeout", SECONDS, folder=tmp_path, env=with_path(tmp_path))
     (line,) = ran.out.splitlines()
     cells = line.split("\t")
     assert (ran.code, cells[:3]) == (1, ["handbook", "okf", "read-only"])
@@ -186,7 +171,3 @@ def test_file_with_faults_is_told_fault_by_fault_in_json_too(tmp_path: Path) -> 
     ran = run("doctor", "--json", folder=tmp_path)
     assert (ran.code, ran.json["ok"], ran.json["backends"]) == (1, False, [])
     assert [fault["line"] for fault in ran.json["faults"]] == [2, 3]
-
-
-def _path_with(folder: Path) -> str:
-    return os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))

@@ -69,23 +69,20 @@ def mcp(
         if run.options.as_json:
             raise CommandError("Over stdio, stdout belongs to the protocol: leave --json out.", Code.USAGE)
         with opened(run) as knowledge:
-            run_stdio(ServedAgent(run.options.agent or "agent", knowledge.builder, writable=not read_only))
+            run_stdio(_one(knowledge, run.options.agent, (), read_only=read_only))
         return Code.OK
     settings = HTTPSettings(host, port, allowed_hosts=allow_host or [], allowed_origins=allow_origin or [])
     with opened(run) as knowledge:
-        agents = _served(knowledge, run.options.agent, token_env or [], writable=not read_only)
+        tokens = _tokens(run.options.agent, token_env or []) or {run.options.agent: []}
+        agents = [_one(knowledge, agent, own, read_only=read_only) for agent, own in tokens.items()]
         _say_where(run, settings, agents)
         run_http(agents, settings)
     return Code.OK
 
 
-def _served(knowledge: Opened, agent: str | None, named: Sequence[str], *, writable: bool) -> list[ServedAgent]:
-    tokens = _tokens(agent, named)
-    if not tokens:
-        return [ServedAgent(agent or "agent", knowledge.builder, writable=writable)]
-    return [
-        ServedAgent(name or "agent", knowledge.builder_for(name), found, writable=writable) for name, found in tokens.items()
-    ]
+def _one(knowledge: Opened, agent: str | None, tokens: Sequence[str], *, read_only: bool) -> ServedAgent:
+    writes = any(tool.__name__ == "write_kb" for tool in knowledge.tools(agent))
+    return ServedAgent(agent or "agent", knowledge.builder_for(agent), tokens, writable=writes and not read_only)
 
 
 def _tokens(agent: str | None, named: Sequence[str]) -> dict[str | None, list[str]]:

@@ -1,0 +1,173 @@
+"""`agentkernel-kb ask`: a router agent in the terminal, a stand-in or a model behind a server of its own (X10)."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_terminal import Terminal
+from cli_world import make_world, run
+
+import servers
+
+KEY = "sk-canary-4711"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_world(tmp_path_factory.mktemp("ask"))
+
+
+@pytest.mark.parametrize(
+    ("question", "call", "answer"),
+    [
+        ("How long may a refund take?", 'search_kb(backend="handbook"', "within 30 days"),
+        ("Which clients have a budget?", 'read_kb(backend="sales", query="SELECT * FROM clients"', "Acme"),
+        ("What amounts do the orders have?", 'read_kb(backend="lake", query="SELECT * FROM orders"', "Globex"),
+        ("What was said in the meetings?", 'search_kb(backend="notes"', ""),
+    ],
+)
+def test_stand_in_routes_by_the_descriptions_and_shows_the_call_and_its_answer(
+    folder: Path, question: str, call: str, answer: str
+) -> None:
+    ran = run("ask", question, folder=folder)
+    assert ran.code == 0
+    assert call in ran.out.splitlines()[0]
+    assert answer in ran.out
+    assert "it is not a language model" in ran.err
+
+
+def test_stand_in_searches_everything_where_no_word_fits(folder: Path) -> None:
+    ran = run("ask", "--json", "zymurgy?", folder=folder)
+    (call,) = ran.json["calls"]
+    assert (ran.code, call["tool"], call["backend"]) == (0, "search_kb", "*")
+
+
+def test_agent_asks_only_what_it_may(folder: Path) -> None:
+    ran = run("ask", "--agent", "Support_Agent", "--json", "What was said in the meetings?", folder=folder)
+    assert "notes" not in ran.out
+
+
+def test_questions_of_a_file_are_answered_line_by_line(folder: Path) -> None:
+    ran = run("ask", "--quiet", folder=folder, typed="what do refunds take\n\nwhich clients have a budget\n")
+    assert ran.code == 0
+    assert [line.partition("(")[0] for line in ran.out.splitlines() if "(backend=" in line] == ["search_kb", "read_kb"]
+
+
+def test_session_in_a_terminal_answers_until_it_is_left(folder: Path) -> None:
+    terminal = Terminal("ask", folder=folder)
+    terminal.wait_for("Ctrl-D ends.")
+    terminal.type("/tools\n")
+    terminal.wait_for("browse_kb")
+    terminal.type("/nonsense\n")
+    terminal.wait_for("There is no /nonsense.")
+    terminal.type("what do refunds take\n")
+    terminal.wait_for("within 30 days")
+    terminal.type("/quit\n")
+    assert terminal.ended() == 0
+
+
+def test_end_of_input_leaves_the_session(folder: Path) -> None:
+    terminal = Terminal("ask", folder=folder)
+    terminal.wait_for("Ctrl-D ends.")
+    terminal.type("\x04")
+    assert terminal.ended() == 0
+    assert "Traceback" not in terminal.shown
+
+
+def test_json_takes_a_question(folder: Path) -> None:
+    ran = run("ask", "--json", folder=folder)
+    assert (ran.code, ran.json["ok"]) == (2, False)
+
+
+@contextmanager
+def model_server(status: int = 200) -> Generator[tuple[str, list[dict[str, Any]]]]:
+    """Serve chat completions on loopback: a call of `search_kb` first, then its answer retold."""
+    requests: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            requests.append(body)
+            payload = json.dumps(_completion(body) if status == 200 else {"error": {"message": f"bad key {KEY}"}}).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(payload)))
+            self.end_headers()
+            self.wfile.write(payload)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1", requests
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _completion(body: dict[str, Any]) -> dict[str, Any]:
+    last = body["messages"][-1]
+    if last["role"] == "tool":
+        message: dict[str, Any] = {"content": f"It says: {last['content'].splitlines()[0]} \x1b[31mred\x1b[0m"}
+    else:
+        arguments = json.dumps({"backend": "handbook", "query": "refunds", "limit": 1})
+        call = {"id": "call_1", "type": "function", "function": {"name": "search_kb", "arguments": arguments}}
+        message = {"content": None, "tool_calls": [call]}
+    reason = "tool_calls" if "tool_calls" in message else "stop"
+    choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", **message}}
+    return {"id": "c1", "object": "chat.completion", "created": 0, "model": "tiny", "choices": [choice]}
+
+
+def test_model_answers_through_the_tools_of_the_agent(folder: Path) -> None:
+    with model_server() as (address, requests):
+        env = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": address}
+        ran = run("ask", "--model", "tiny", "--agent", "Support_Agent", "--json", "refunds?", folder=folder, env=env)
+    assert ran.code == 0
+    (call,) = ran.json["calls"]
+    assert (call["tool"], call["backend"], call["outcome"], call["rows"]) == ("search_kb", "handbook", "ok", 1)
+    assert ran.json["answer"].startswith("It says: - [refunds.md]")
+    assert {tool["function"]["name"] for tool in requests[0]["tools"]} >= {"read_kb", "search_kb"}
+    assert "write_kb" not in json.dumps(requests[0]["tools"])
+    assert KEY not in ran.out + ran.err
+
+
+def test_session_with_a_model_remembers_what_was_said(folder: Path) -> None:
+    with model_server() as (address, requests):
+        env = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": address, "AGENTKERNEL_KB_MODEL": "tiny"}
+        ran = run("ask", folder=folder, env=env, typed="first question\nsecond question\n")
+    assert ran.code == 0
+    assert ran.out.count("It says:") == 2
+    assert "first question" in json.dumps(requests[-1]["messages"])
+    assert "\x1b" not in ran.out
+
+
+def test_model_server_that_refuses_the_key_is_told_without_it(folder: Path) -> None:
+    with model_server(status=401) as (address, _):
+        ran = run("ask", "--model", "tiny", "hello", folder=folder, env={"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": address})
+    assert (ran.code, ran.out) == (3, "")
+    assert "answered with HTTP 401: check OPENAI_API_KEY." in ran.err
+    assert KEY not in ran.err
+
+
+def test_model_server_that_is_not_there(folder: Path) -> None:
+    address = f"http://127.0.0.1:{servers.free_port()}/v1"
+    ran = run("ask", "--model", "tiny", "hello", folder=folder, env={"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": address})
+    assert (ran.code, ran.out) == (3, "")
+    assert "can't be reached: check OPENAI_BASE_URL." in ran.err
+
+
+def test_model_without_a_key(folder: Path) -> None:
+    ran = run("ask", "--model", "tiny", "hello", folder=folder)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "A model needs a key in OPENAI_API_KEY; a server of your own, in OPENAI_BASE_URL, takes any.\n"

@@ -1,0 +1,188 @@
+"""The command as a process: what it needs, what it finds, what it hides, what it completes and what it serves (X10, X11)."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from cli_world import environment, make_world, run, without
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp_serving import connected
+from mcp_types import TextContent
+
+import servers
+
+TOKENS = {"SUPPORT_TOKEN": "support-token-of-a-test", "EDITOR_TOKEN": "editor-token-of-a-test"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_world(tmp_path_factory.mktemp("process"))
+
+
+@pytest.mark.parametrize("module", ["typer", "rich"])
+def test_without_its_extra_it_says_how_to_install_it(tmp_path: Path, module: str) -> None:
+    ran = run("doctor", folder=tmp_path, env=without(module, tmp_path))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "The command line needs the extra 'cli': pip install 'agentkernel-kb[cli]'\n"
+
+
+def test_import_of_the_library_loads_nothing_of_the_command_line(tmp_path: Path) -> None:
+    program = "import sys, agentkernel_kb, agentkernel_kb.cli; print({'typer', 'rich', 'mcp'} & set(sys.modules))"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def test_without_a_file_it_says_how_to_make_one(tmp_path: Path) -> None:
+    ran = run("doctor", folder=tmp_path)
+    assert ran.code == 2
+    assert "There is no kb.yaml here. `agentkernel-kb init` writes one" in ran.err
+
+
+def test_file_of_a_folder_above_is_not_taken(folder: Path) -> None:
+    assert run("validate", folder=folder / "handbook").code == 2
+
+
+def test_file_is_the_one_given_else_the_variables(folder: Path, tmp_path: Path) -> None:
+    file, missing = str(folder / "kb.yaml"), {"AGENTKERNEL_KB_CONFIG": "none.yaml"}
+    assert "is valid" in run("validate", folder=tmp_path, env={"AGENTKERNEL_KB_CONFIG": file}).err
+    assert "is valid" in run("validate", "--config", file, folder=tmp_path, env=missing).err
+    assert "which AGENTKERNEL_KB_CONFIG names" in run("validate", folder=tmp_path, env=missing).err
+
+
+def test_environment_comes_from_its_variable(folder: Path) -> None:
+    ran = run("query", "sales", "SELECT name FROM <CLIENTS>", folder=folder, env={"AGENTKERNEL_KB_ENV": "prod"})
+    assert "Initech" in ran.out
+
+
+def test_option_that_does_not_exist_names_the_nearest(folder: Path) -> None:
+    ran = run("search", "handbook", "refunds", "--limt", "3", folder=folder)
+    assert ran.code == 2
+    assert "--limit" in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--debug",), ("--debug", "--json")])
+@pytest.mark.parametrize("command", [("doctor", "--timeout", "30"), ("schemas",), ("query", "sales", "SELECT 1"), ("tools",)])
+def test_secrets_of_the_file_stand_in_nothing_that_is_printed(
+    tmp_path: Path, command: tuple[str, ...], options: tuple[str, ...]
+) -> None:
+    port = servers.free_port()
+    (tmp_path / "kb.yaml").write_text(
+        f"backends:\n  sales: {{type: sql, url: 'postgresql://kb:url-secret-1@127.0.0.1:{port}/kb'}}\n"
+        f"  graph: {{type: neo4j, uri: 'bolt://127.0.0.1:{port}', user: neo4j, password: '${{GRAPH_WORD}}'}}\n"
+        f"  lake: {{type: starburst, host: 127.0.0.1, port: {port}, catalog: c, schema: s, user: kb, "
+        "password: literal-secret-3}\n"
+    )
+    ran = run(*command, *options, folder=tmp_path, env={"GRAPH_WORD": "variable-secret-2"})
+    for secret in ("url-secret-1", "variable-secret-2", "literal-secret-3"):
+        assert secret not in ran.out + ran.err
+
+
+def test_traceback_is_shown_to_whoever_debugs_and_to_nobody_else(tmp_path: Path) -> None:
+    (tmp_path / "kb.yaml").write_text("backends:\n  - not a mapping\n")
+    plain, debugged = (run("search", "a", "b", *options, folder=tmp_path) for options in ((), ("--debug",)))
+    assert "Traceback" not in plain.err
+    assert "Traceback" in debugged.err
+    assert (plain.code, debugged.code) == (1, 1)
+
+
+def test_many_faults_are_one_line_and_validate_lists_them(tmp_path: Path) -> None:
+    (tmp_path / "kb.yaml").write_text("backends:\n  a: {type: nothing}\n  b: {type: sql}\n")
+    ran = run("search", "a", "text", folder=tmp_path)
+    assert (ran.code, len(ran.err.splitlines())) == (1, 1)
+    assert ran.err.startswith("kb.yaml:2: backends.a.type:")
+    assert "`agentkernel-kb validate` lists them all." in ran.err
+    listed = run("validate", folder=tmp_path)
+    assert listed.code == 1
+    assert [line.split(": ")[:2] for line in listed.out.splitlines()] == [["kb.yaml:2", "error"], ["kb.yaml:3", "error"]]
+    assert listed.err == "kb.yaml: 2 errors.\n"
+
+
+def test_warnings_fail_only_where_they_are_to(tmp_path: Path) -> None:
+    (tmp_path / "kb.yaml").write_text("backends:\n  g: {type: neo4j, uri: 'bolt://g', user: kb, password: literal}\n")
+    assert run("validate", folder=tmp_path).code == 0
+    strict = run("validate", "--strict", folder=tmp_path)
+    assert strict.code == 1
+    assert "kb.yaml:2: warning: backends.g.password:" in strict.out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("search", ""), ["handbook", "sales", "lake", "notes"]),
+        (("query", "sa"), ["sales"]),
+        (("doctor", "--agent", ""), ["Support_Agent", "Editor_Agent"]),
+        (("doctor", "--env", ""), ["prod"]),
+        (("se",), ["search", "serve"]),
+    ],
+)
+def test_shell_completes_commands_and_the_names_in_the_file(folder: Path, words: tuple[str, ...], expected: list[str]) -> None:
+    line = " ".join(("agentkernel-kb", *words))
+    env = {"_AGENTKERNEL_KB_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words))}
+    ran = run(folder=folder, env=env)
+    assert (ran.out.split(), ran.err) == (expected, "")
+
+
+def test_completion_without_a_readable_file_offers_nothing_and_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "kb.yaml").write_text("a: [\n")
+    env = {"_AGENTKERNEL_KB_COMPLETE": "complete_bash", "COMP_WORDS": "agentkernel-kb search ", "COMP_CWORD": "2"}
+    ran = run(folder=tmp_path, env=env)
+    assert (ran.out.strip(), ran.err) == ("", "")
+
+
+async def test_mcp_client_that_starts_the_command_gets_the_agents_tools(folder: Path) -> None:
+    arguments = ["-m", "agentkernel_kb", "serve", "mcp", "--agent", "Support_Agent", "--quiet"]
+    started = StdioServerParameters(command=sys.executable, args=arguments, cwd=str(folder), env=environment())
+    async with Client(stdio_client(started)) as client:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        answered = await client.call_tool("read_kb", {"backend": "sales", "query": "SELECT name FROM clients"})
+    assert "read_kb" in names
+    assert isinstance(answered.content[0], TextContent)
+    assert "Acme" in answered.content[0].text
+
+
+async def test_mcp_over_http_gives_each_token_its_own_agent(folder: Path) -> None:
+    port = servers.free_port()
+    command = [sys.executable, "-m", "agentkernel_kb", "serve", "mcp", "--transport", "http", "--port", str(port)]
+    command += ["--token-env", "Support_Agent=SUPPORT_TOKEN", "--token-env", "Editor_Agent=EDITOR_TOKEN", "--json"]
+    with subprocess.Popen(
+        command, cwd=folder, env=environment(TOKENS), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        _wait_for(port, process)
+        url = f"http://127.0.0.1:{port}/mcp"
+        async with connected(url, TOKENS["SUPPORT_TOKEN"]) as client:
+            support = {tool.name for tool in (await client.list_tools()).tools}
+        async with connected(url, TOKENS["EDITOR_TOKEN"]) as client:
+            editor = {tool.name for tool in (await client.list_tools()).tools}
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+    assert f'"url": "{url}"' in out
+    assert editor - support == {"write_kb"}
+    assert not any(token in out + err for token in TOKENS.values())
+
+
+def test_http_from_elsewhere_needs_tokens(folder: Path) -> None:
+    ran = run("serve", "mcp", "--transport", "http", "--host", "192.0.2.1", "--agent", "Support_Agent", folder=folder)
+    assert ran.code == 1
+    assert "give each a token" in ran.err
+
+
+def test_token_comes_from_the_environment_or_not_at_all(folder: Path) -> None:
+    ran = run("serve", "mcp", "--transport", "http", "--token-env", "Support_Agent=NONE", folder=folder)
+    assert (ran.code, ran.err) == (2, "The environment variable NONE holds no token: set it, or correct --token-env.\n")
+
+
+def _wait_for(port: int, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline and process.poll() is None:
+        with socket.socket() as trial:
+            if trial.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    pytest.fail(f"it does not listen: {process.poll()}")
