@@ -40,7 +40,7 @@ class Requests:
 
 @pytest.fixture
 def client(bucket: Bucket) -> Iterator[Any]:
-    made = buckets.client(bucket.url, retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=5)
+    made = buckets.client(bucket.url, retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=30)
     yield made
     made.close()
 
@@ -84,7 +84,7 @@ def test_x8_an_outage_leaves_the_old_state_serving_and_says_so(bucket: Bucket, t
     prefix = bucket.store(DOCUMENTS).prefix
     port = int(bucket.url.rpartition(":")[2])
     with proxied(port) as proxy:
-        through = buckets.client(proxy.url, retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=5)
+        through = buckets.client(proxy.url, retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=30)
         backend = OKFManager(S3DocumentStore(bucket.name, prefix, client=through), index=tmp_path, refresh_seconds=None)
     with pytest.raises(KnowledgeConnectionError):
         backend.reload()
@@ -100,7 +100,7 @@ def test_x8_an_outage_in_the_middle_of_a_background_refresh_is_in_the_descriptio
     port = int(bucket.url.rpartition(":")[2])
     told = threading.Event()
     with proxied(port) as proxy:
-        through = buckets.client(proxy.url, retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=5)
+        through = buckets.client(proxy.url, retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=30)
         backend = OKFManager(S3DocumentStore(bucket.name, prefix, client=through), index=tmp_path, refresh_seconds=0.0)
     for _ in range(200):
         assert len(backend.search("shared", limit=100)) == 60
@@ -116,7 +116,7 @@ def test_x8_an_outage_in_the_middle_of_a_background_refresh_is_in_the_descriptio
 def test_x8_an_outage_after_some_reads_of_a_refresh_changes_nothing_and_is_in_the_descriptions(bucket: Bucket, tmp_path: Path):
     prefix = bucket.store(DOCUMENTS).prefix
     with proxied(int(bucket.url.rpartition(":")[2])) as proxy:
-        through = buckets.client(proxy.url, retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=5)
+        through = buckets.client(proxy.url, retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=30)
         store = S3DocumentStore(bucket.name, prefix, client=through, parallelism=2)
         backend = OKFManager(store, index=tmp_path, refresh_seconds=None)
         for number in range(60):
