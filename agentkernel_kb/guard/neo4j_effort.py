@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from agentkernel_kb.guard.cypher_cursor import CLOSING, arguments_of, keyword
 from agentkernel_kb.guard.cypher_effort import refusal
 from agentkernel_kb.guard.lexer import Token
+from agentkernel_kb.guard.neo4j_conditions import check_conditions
 from agentkernel_kb.guard.neo4j_labels import check_labels
 from agentkernel_kb.guard.neo4j_patterns import pattern_fault
 from agentkernel_kb.guard.neo4j_values import check_values
@@ -124,13 +125,14 @@ def _is_compared(tokens: Sequence[Token], index: int) -> bool:
 
 
 def check_work(tokens: Sequence[Token]) -> None:
-    """Refuse lists that are walked over inside of others, and patterns of characters that may take for ever.
+    """Refuse lists that are walked over inside of others, conditions that multiply out, and patterns that may take for ever.
 
     Raises:
         KnowledgeGuardError: It holds one.
     """
     _check_loops(tokens)
     check_labels(tokens)
+    check_conditions(tokens)
     check_values(tokens)
     for index, token in enumerate(tokens):
         if token.text == "=~":
@@ -192,7 +194,8 @@ def _text(tokens: Sequence[Token], index: int) -> str:
 
 def _check_match(operator: Token, following: Sequence[Token]) -> None:
     """Refuse a regular expression that is not written out, or that backtracks without an end."""
-    if not following or following[0].kind != "string" or (len(following) > 1 and following[1].text in ("+", "||", "[")):
+    is_written = bool(following) and following[0].kind == "string" and not following[0].text.startswith("$")
+    if not is_written or (len(following) > 1 and following[1].text in ("+", "||", "[")):
         raise refusal(
             "A regular expression has to be written out as one string; CONTAINS and STARTS WITH take any value", operator
         )

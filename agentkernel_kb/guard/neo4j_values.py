@@ -34,7 +34,7 @@ def check_values(tokens: Sequence[Token]) -> None:
     for index, token in enumerate(tokens):
         if token.kind == "mark":
             _follow(opened, token.text)
-        elif keyword(token) in _PARTS and opened[-1:] in ([], ["{"]) and _opens_part(tokens, index):
+        elif keyword(token) in _PARTS and opened[-1:] in ([], ["{"]) and opens_part(tokens, index):
             growth, uses, most = growth * max(most, _most_uses(uses)), Counter[str](), 1
         elif keyword(token) == "IN" and index > 1 and tokens[index - 2].text == "[":
             most = max(most, _LOOP)
@@ -64,7 +64,7 @@ def _follow(opened: list[str], mark: str) -> None:
         opened.pop()
 
 
-def _opens_part(tokens: Sequence[Token], index: int) -> bool:
+def opens_part(tokens: Sequence[Token], index: int) -> bool:
     """Tell whether a word opens a part here, and is no name: it follows a value that is complete, or a bracket."""
     before = _text(tokens, index - 1)
     if before == "*":

@@ -1,4 +1,4 @@
-"""What a write to Neo4j may reach: the graph and its schema, and nothing outside of them."""
+"""What a write to Neo4j may reach: the graph and its schema, and nothing outside, with the work of a read."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from agentkernel_kb.guard.cypher_cursor import keyword
 from agentkernel_kb.guard.cypher_effort import refusal
 from agentkernel_kb.guard.lexer import Token
+from agentkernel_kb.guard.neo4j_effort import check_work
 
 _SCHEMA = frozenset(["CONSTRAINT", "FULLTEXT", "INDEX", "LOOKUP", "POINT", "RANGE", "TEXT", "VECTOR"])
 _GRAPH_PROCEDURES = ("db.index.fulltext.query", "db.index.vector.query", "db.create.set")
@@ -19,12 +20,13 @@ _CLAUSES = {
 
 
 def check_reach(tokens: Sequence[Token]) -> None:
-    """Refuse a write that administers the server, reads files, chooses another database, commits by itself, or calls elsewhere.
+    """Refuse a write that administers the server, reads files, chooses another database, commits alone, or calls elsewhere.
 
     Raises:
         KnowledgeGuardError: It does.
     """
     _check_opening(tokens)
+    check_work(tokens)
     for index, token in enumerate(tokens):
         word, following = keyword(token), _at(tokens, index + 1)
         if word == "LOAD" and _keyword_of(following) == "CSV":

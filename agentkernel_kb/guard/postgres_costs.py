@@ -1,14 +1,18 @@
 """Calls of PostgreSQL that no deadline ends: their time grows with the product of two sizes.
 
 Inside of them the engine does not look up. Seen on PostgreSQL 18: `translate` of 100,000 characters by 100,000 others takes
-minutes, and neither `statement_timeout` nor a cancellation stops it. So of two sizes one has to be small for all to see:
-written out in the statement, or a column of a table.
+minutes, and so does the distance of two paths; neither `statement_timeout` nor a cancellation stops it. So of two sizes one has
+to be small for all to see: written out in the statement, or a column of a table.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from agentkernel_kb.guard.postgres_sizes import Sizes, check_built
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
@@ -22,20 +26,96 @@ _Refusal = tuple[str, "Expr", str]
 
 def check_costs(tree: Expr) -> _Refusal | None:
     """Return the reason, the node and the part of a call that could go on for minutes, or `None`."""
-    from sqlglot import exp
-
     has_plain_sources = _has_plain_sources(tree)
     for what, node, argument, most in _sought(tree):
         if not _is_small(argument, most, has_plain_sources):
             reason = f"What {what} looks for has to be a plain string of at most {most} characters, or a column of a table"
             return f"{reason} where the statement reads nothing but tables", node, what
-    if has_plain_sources or not _makes_arrays(tree):
-        return None
-    comparisons = {exp.ArrayOverlaps: "&&", exp.ArrayContainsAll: "@>", exp.ArrayContainedBy: "<@"}
-    for node in tree.find_all(*comparisons):
-        if not any(_is_small(side, MAX_SOUGHT_CHARS, is_plain=False) for side in (node.this, node.expression)):
-            return "One side has to be written out here where the statement builds arrays", node, comparisons[type(node)]
+    sizes = Sizes(tree, has_plain_sources)
+    if refusal := check_built(tree, has_plain_sources, sizes):
+        return refusal
+    for what, node, left, right in _compared(tree):
+        if sizes.is_large(left) and sizes.is_large(right):
+            return "Both sides are built by this statement and may be large; one of them has to be written out", node, what
+    for what, node, argument in _followed(tree):
+        if sizes.is_large(argument):
+            return f"The pattern, format or replacement of {what} has to be written out, or short", node, what
+    for what, node, value, path in _walked(tree):
+        if sizes.is_large(value) and not _is_simple_path(path):
+            return "In JSON that this statement builds, a path compares with written values only, as in $[*] > 3", node, what
     return None
+
+
+def _compared(tree: Expr) -> Iterator[tuple[str, Expr, Expr, Expr]]:
+    """Yield name, node and both sides of what compares each part of one with each part of the other."""
+    from sqlglot import exp
+
+    operators = {
+        exp.ArrayContainedBy: "<@",
+        exp.ArrayContainsAll: "@>",
+        exp.ArrayOverlaps: "&&",
+        exp.Distance: "<->",
+        exp.JSONBContainsAllTopKeys: "?&",
+        exp.JSONBContainsAnyTopKeys: "?|",
+        exp.Sub: "-",  # Of JSON and an array of keys; the parser is shown `?#` in this way too.
+    }
+    for node in tree.find_all(*operators):
+        yield operators[type(node)], node, node.this, node.expression
+    for call in tree.find_all(exp.Anonymous):
+        if call.name.lower() in ("ts_rank", "ts_rank_cd"):
+            for left, right in pairwise(call.expressions):  # Weights may stand in front.
+                yield call.name.lower(), call, left, right
+
+
+def _followed(tree: Expr) -> Iterator[tuple[str, Expr, Expr | None]]:
+    """Yield name, node and what is gone through anew for each step of something else."""
+    from sqlglot import exp
+
+    for node in tree.find_all(exp.SimilarTo):
+        yield "SIMILAR TO", node, node.expression
+    for node in tree.find_all(exp.TimeToStr, exp.StrToTime, exp.StrToDate, exp.ToNumber, exp.ToChar):
+        yield _FORMATTING.get(type(node).__name__, "to_char"), node, node.args.get("format")
+    for node in tree.find_all(exp.RegexpReplace):
+        yield "regexp_replace", node, node.args.get("replacement")
+
+
+_FORMATTING = {"StrToTime": "to_timestamp", "StrToDate": "to_date", "ToNumber": "to_number"}
+_PATH_FUNCTIONS = ("json_exists", "json_query", "json_table", "json_value", "jsonb_path_")
+
+
+def _walked(tree: Expr) -> Iterator[tuple[str, Expr, Expr, Expr | None]]:
+    """Yield name, node, the JSON and the path that is followed in it."""
+    from sqlglot import exp
+
+    for node in tree.find_all(exp.MatchAgainst):
+        path = node.this
+        if (isinstance(path, exp.Literal) and "$" in path.name) or _is_cast_to(path, "jsonpath"):
+            yield "@@", node, node.expressions[0], path
+    for node in tree.find_all(exp.JSONBPathExists):
+        yield "@?", node, node.this, node.expression
+    for node in tree.find_all(exp.JSONValue, exp.JSONTable):
+        yield "json_value", node, node.this, node.args.get("path")
+    for call in tree.find_all(exp.Anonymous):
+        if call.name.lower().startswith(_PATH_FUNCTIONS) and len(call.expressions) > 1:
+            yield call.name.lower(), call, call.expressions[0], call.expressions[1]
+
+
+def _is_cast_to(node: Expr, name: str) -> bool:
+    from sqlglot import exp
+
+    return isinstance(node, exp.Cast) and node.to.sql().lower() == name
+
+
+def _is_simple_path(path: Expr | None) -> bool:
+    """Tell whether a path is written out, and behind each of its comparisons stands a value and no path."""
+    from sqlglot import exp
+
+    while isinstance(path, exp.Cast):
+        path = path.this
+    if not isinstance(path, exp.Literal):
+        return False
+    text = re.sub(r'"(?:[^"\\]|\\.)*"', '""', path.name)
+    return all(re.match(r'\s*(?:""|-?\d|true|false|null)', behind) for behind in re.split(r"==|!=|<>|<=|>=|<|>", text)[1:])
 
 
 def _sought(tree: Expr) -> Iterator[tuple[str, Expr, Expr, int]]:
@@ -68,19 +148,6 @@ def _has_plain_sources(tree: Expr) -> bool:
     if any(isinstance(subquery.parent, exp.From | exp.Join) for subquery in tree.find_all(exp.Subquery)):
         return False
     return all(isinstance(table.this, exp.Identifier) for table in tree.find_all(exp.Table))
-
-
-def _makes_arrays(tree: Expr) -> bool:
-    from sqlglot import exp
-
-    if any(clause.args.get("recursive") for clause in tree.find_all(exp.With)):
-        return True
-    if tree.find(exp.ArrayAgg, exp.StringToArray, exp.RegexpSplit) is not None:
-        return True
-    if any(array.find(exp.Select) is not None for array in tree.find_all(exp.Array)):
-        return True
-    names = {call.name.lower() for call in tree.find_all(exp.Anonymous)}
-    return not names.isdisjoint({"array_fill", "regexp_split_to_array", "tsvector_to_array"})
 
 
 def _is_small(node: Expr, most: int, is_plain: bool) -> bool:

@@ -52,6 +52,7 @@ _REASONS: tuple[tuple[Unavailability, re.Pattern[str], str], ...] = (
 
 _STATES: dict[str, Unavailability] = {"28": "unauthorized", "3D": "missing"}
 _UNAVAILABLE = ("08", "57P", "53300", "25P03", "25P04", "58")
+_OF_CONNECTIONS = ("08", "28", "3D", "57P", "53300", "58")
 _REFUSED = ("25001", "25006", "42501")  # A transaction that only reads stays one; what the login may not do.
 _CANCELLED, _LOCKED = "57014", "55P03"
 _RESOURCES = {
@@ -107,6 +108,8 @@ def _with_code(error: psycopg.Error, code: str, deadline: Deadline, place: str) 
         return _late(deadline) if _is_about_over(deadline) else KnowledgeTimeoutError("The server cancelled the statement.")
     if code == _LOCKED:
         return KnowledgeTimeoutError(f"A table stayed locked by a writer for most of {deadline.seconds:g} s.")
+    if _is_told_inside(error, code):
+        return KnowledgeQueryError(_explained(error))
     if state := _STATES.get(code[:2]):
         words = next(words for known, _, words in _REASONS if known == state)
         return KnowledgeConnectionError(f"{place} {words}.", state=state)
@@ -119,6 +122,14 @@ def _with_code(error: psycopg.Error, code: str, deadline: Deadline, place: str) 
     if code.startswith(_FIXABLE):
         return KnowledgeQueryError(_explained(error))
     return KnowledgeBackendError(f"The database failed (PostgreSQL error {code}).")
+
+
+def _is_told_inside(error: psycopg.Error, code: str) -> bool:
+    """Tell whether a statement has such a code of its own, of a foreign table's server or raised by a function.
+
+    An error that ends the connection is of the severity `FATAL` or `PANIC`, in whichever language that is shown.
+    """
+    return code.startswith(_OF_CONNECTIONS) and error.diag.severity_nonlocalized == "ERROR"
 
 
 def _is_about_over(deadline: Deadline) -> bool:

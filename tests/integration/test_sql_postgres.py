@@ -55,6 +55,7 @@ INSERT INTO secrets VALUES ('swordfish');
 INSERT INTO cases VALUES (1);
 INSERT INTO "CASES" VALUES (2);
 CREATE FUNCTION wipe() RETURNS int LANGUAGE plpgsql AS 'BEGIN DELETE FROM secrets; RETURN 1; END';
+CREATE FUNCTION lost(code text) RETURNS int LANGUAGE plpgsql AS 'BEGIN RAISE ''lost'' USING ERRCODE = code; END';
 CREATE FUNCTION peek() RETURNS text LANGUAGE sql AS 'SELECT word FROM secrets';
 """
 
@@ -336,3 +337,10 @@ def test_close_ends_the_connections_on_the_server(url: str) -> None:
         if postgres.rows(url, count) == [(0,)]:
             return
     pytest.fail("a connection is left")
+
+
+@pytest.mark.parametrize("code", ["08001", "08006", "28P01", "3D000", "53300", "57P03"])
+def test_a_connection_that_fails_inside_of_a_statement_is_not_the_backends(kb: SQLManager, code: str) -> None:
+    with pytest.raises(KnowledgeQueryError, match="lost"):
+        kb.query(f"SELECT lost('{code}')", allow=["lost"])
+    assert rows(kb, "SELECT 1 AS one") == [{"one": 1}]

@@ -1,0 +1,264 @@
+"""Which values of a PostgreSQL query may be large because the query itself builds them.
+
+What is stored counts as small: it is as large as its owner made it. Large is what gathers rows into one value, repeats a text,
+or doubles itself; and each column that has its name from such an expression, in whichever subquery.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr
+
+MAX_WRITTEN_CHARS = 2_000
+MAX_WRITTEN_ITEMS = 500
+MAX_REPEATS = 1_000
+MAX_BUILT_CHARS = 20_000_000
+
+_GATHERING = frozenset(
+    """
+    array_fill json_agg json_agg_strict json_arrayagg json_object_agg json_object_agg_strict json_object_agg_unique
+    json_object_agg_unique_strict json_objectagg jsonb_agg jsonb_agg_strict jsonb_object_agg jsonb_object_agg_strict
+    jsonb_object_agg_unique jsonb_object_agg_unique_strict range_agg
+    """.split()  # noqa: SIM905 - a list of words reads better than a word a line
+)
+# Their result is a number or a hash, whatever they are given.
+_SHRINKING = frozenset(
+    """
+    array_length array_ndims array_upper array_lower array_position bit_length bool_and bool_or cardinality char_length count
+    json_array_length jsonb_array_length length md5 numnode octet_length pg_column_size sum avg similarity ts_rank ts_rank_cd
+    """.split()  # noqa: SIM905
+)
+_WIDTH = re.compile(r"%(?:\d+\$)?-?(?:\d{4,}|\*)")
+
+
+class Sizes:
+    """Tells which values of one query may be large.
+
+    Args:
+        tree: The query.
+        has_plain_sources: Every row is one of a table or view.
+    """
+
+    def __init__(self, tree: Expr, has_plain_sources: bool) -> None:
+        self._is_plain = has_plain_sources
+        self._names: set[str] = set()
+        self._has_unnamed = False
+        if has_plain_sources:
+            return
+        known = -1
+        while known < len(self._names) + self._has_unnamed:  # Names are handed on from subquery to subquery.
+            known = len(self._names) + self._has_unnamed
+            self._learn(tree)
+
+    def is_large(self, node: Expr | None) -> bool:
+        """Tell whether the value of an expression may be large."""
+        from sqlglot import exp
+
+        if node is None:
+            return False
+        if isinstance(node, exp.Column):
+            return self._has_unnamed or node.name.lower() in self._names
+        if _is_shrinking(node):
+            return False
+        return self._grows(node) or any(self.is_large(child) for child in node.iter_expressions())
+
+    def _grows(self, node: Expr) -> bool:
+        from sqlglot import exp
+
+        if isinstance(node, exp.Literal):
+            return node.is_string and len(node.name) > MAX_WRITTEN_CHARS
+        if isinstance(node, exp.Array):
+            return len(node.expressions) > MAX_WRITTEN_ITEMS or node.find(exp.Select) is not None
+        if isinstance(node, exp.Repeat | exp.Pad):
+            return (_number(_count_of(node)) or MAX_REPEATS) >= MAX_REPEATS
+        if isinstance(node, exp.DPipe | exp.Concat | exp.ArrayConcat):
+            return not self._is_plain and _doubles(node)
+        gathering = (exp.GroupConcat, exp.ArrayAgg, exp.JSONArrayAgg, exp.JSONObjectAgg, exp.JSONBObjectAgg)
+        return isinstance(node, gathering) or _name(node) in _GATHERING
+
+    def _learn(self, tree: Expr) -> None:
+        """Note the names of columns that hold large values."""
+        from sqlglot import exp
+
+        recursive = {
+            id(cte) for clause in tree.find_all(exp.With) if clause.args.get("recursive") for cte in clause.expressions
+        }
+        for source in tree.find_all(exp.CTE, exp.Subquery, exp.Lateral, exp.Unnest, exp.Values, exp.Table):
+            if isinstance(source, exp.CTE | exp.Subquery):
+                self._learn_columns(source, is_recursive=id(source) in recursive)
+            elif not isinstance(source.this, exp.Identifier) and any(map(self.is_large, source.iter_expressions())):
+                self._names |= {*_columns_of(source), source.alias_or_name.lower()}
+
+    def _learn_columns(self, source: Expr, *, is_recursive: bool) -> None:
+        from sqlglot import exp
+
+        branches = [select.expressions for select in _branches(source.this)]
+        columns = _columns_of(source)
+        for branch in branches:
+            for place, part in enumerate(branch):
+                # What a recursion adds to in each round may become of any size.
+                if self.is_large(part) or (is_recursive and part.find(exp.DPipe, exp.Func) is not None):
+                    self._names.add(source.alias_or_name.lower())  # A whole row is a value too.
+                    self._learn_place(place, branches, columns)
+        self._names.discard("")
+
+    def _learn_place(self, place: int, branches: list[list[Expr]], columns: list[str]) -> None:
+        """Note the names of one column of a source."""
+        from sqlglot import exp
+
+        parts = [branch[place] for branch in branches if place < len(branch)]
+        has_star = any(part.is_star for branch in branches for part in branch)
+        self._names |= {part.alias_or_name.lower() for part in parts}
+        self._names |= set(columns if has_star else columns[place : place + 1])
+        self._has_unnamed |= not columns and not isinstance(parts[0], exp.Alias | exp.Column)
+
+
+def _doubles(node: Expr) -> bool:
+    """Tell whether a column stands more than once in what is put together."""
+    from sqlglot import exp
+
+    names = [column.sql() for column in node.find_all(exp.Column)]
+    return len(set(names)) < len(names)
+
+
+def _branches(body: Expr) -> list[Expr]:
+    """Return the queries whose rows a body hands out, one after the other."""
+    from sqlglot import exp
+
+    if isinstance(body, exp.SetOperation):
+        return [*_branches(body.this), *_branches(body.expression)]
+    if isinstance(body, exp.Subquery | exp.Paren):
+        return _branches(body.this)
+    return [body] if isinstance(body, exp.Select) else []
+
+
+def check_built(tree: Expr, has_plain_sources: bool, sizes: Sizes) -> tuple[str, Expr, str] | None:
+    """Return the reason, the node and the part of a text that is built too large, or `None`.
+
+    The engine bounds a value at 1 GB, but not how many of them one expression makes, nor the memory that they take together.
+    """
+    from sqlglot import exp
+
+    built = 0
+    for node in tree.find_all(exp.Repeat, exp.Pad, exp.Format, exp.DataType, exp.Anonymous):
+        size = _built(node, has_plain_sources)
+        what = _name(node) or type(node).__name__.lower()
+        if isinstance(node, exp.Repeat) and node.find(exp.Column) is not None and sizes.is_large(node.this):
+            return "What is repeated here is large already; repeat it at once", node, "repeat"
+        if size is None:
+            return "The size of what is built here has to be a plain number; write least(…, 1000) around it", node, what
+        built += size * _around(node)
+        if built > MAX_BUILT_CHARS:
+            return (
+                f"This statement builds texts of more than {MAX_BUILT_CHARS:,} characters; build fewer or smaller ones",
+                node,
+                what,
+            )
+    return None
+
+
+def _built(node: Expr, has_plain_sources: bool) -> int | None:
+    """Return how many characters or items a call makes of each that it is given; `None` where that cannot be seen."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.Format):
+        return None if node.this is None or not isinstance(node.this, exp.Literal) or _WIDTH.search(node.this.name) else 0
+    if isinstance(node, exp.DataType):
+        numbers = [_number(parameter.this) for parameter in node.expressions if isinstance(parameter, exp.DataTypeParam)]
+        return max((number for number in numbers if number is not None), default=0)
+    if isinstance(node, exp.Anonymous):
+        if node.name.lower() != "array_fill":
+            return 0
+        sizes = node.expressions[1] if len(node.expressions) > 1 else None
+        numbers = [_number(item) for item in sizes.expressions] if isinstance(sizes, exp.Array) else [None]
+        return None if None in numbers else _product(number for number in numbers if number is not None)
+    count = _number(_count_of(node))
+    if count is None:
+        return MAX_REPEATS if has_plain_sources and _is_stored(_count_of(node)) else None
+    return count * (_written(node.this) if isinstance(node, exp.Repeat) else 1)
+
+
+def _around(node: Expr) -> int:
+    """Return how often what surrounds a call repeats it."""
+    from sqlglot import exp
+
+    times, parent = 1, node.parent
+    while parent is not None:
+        if isinstance(parent, exp.Repeat):
+            times *= max(1, _number(_count_of(parent)) or 1)
+        parent = parent.parent
+    return min(times, MAX_BUILT_CHARS)
+
+
+def _written(node: Expr) -> int:
+    """Return the length of the longest string that is written in an expression, at least 1."""
+    from sqlglot import exp
+
+    return max([1, *(len(literal.name) for literal in node.find_all(exp.Literal) if literal.is_string)])
+
+
+def _is_stored(node: Expr | None) -> bool:
+    """Tell whether a number comes from rows of tables and is not multiplied on its way."""
+    from sqlglot import exp
+
+    if node is None or node.find(exp.Column, exp.Star) is None:
+        return False
+    numbers = [_number(literal) for literal in node.find_all(exp.Literal)]
+    products = (
+        len(list(node.find_all(exp.Mul, exp.Pow, exp.BitwiseLeftShift, exp.Exp))) + (node.find(exp.Factorial) is not None) * 9
+    )
+    return products < 2 and all((number or 0) <= MAX_REPEATS for number in numbers)
+
+
+def _count_of(node: Expr) -> Expr | None:
+    from sqlglot import exp
+
+    return node.args.get("times") if isinstance(node, exp.Repeat) else node.args.get("expression")
+
+
+def _number(node: Expr | None) -> int | None:
+    """Return a whole number that is written out, or the number that `least(…)` keeps another one below."""
+    from sqlglot import exp
+
+    while isinstance(node, exp.Cast | exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Least):
+        bounds = [_number(part) for part in (node.this, *node.expressions)]
+        return min((bound for bound in bounds if bound is not None), default=None)
+    if isinstance(node, exp.Neg):
+        return 0
+    return int(node.name) if isinstance(node, exp.Literal) and node.name.isdecimal() and len(node.name) < 12 else None
+
+
+def _product(numbers: Iterator[int]) -> int:
+    result = 1
+    for number in numbers:
+        result = min(result * max(1, number), MAX_BUILT_CHARS + 1)
+    return result
+
+
+def _name(node: Expr) -> str:
+    from sqlglot import exp
+
+    return node.name.lower() if isinstance(node, exp.Anonymous) else ""
+
+
+def _is_shrinking(node: Expr) -> bool:
+    from sqlglot import exp
+
+    if not isinstance(node, exp.Func) or isinstance(node, exp.Cast):
+        return False
+    names = {_name(node)} if isinstance(node, exp.Anonymous) else {name.lower() for name in node.sql_names()}
+    return not names.isdisjoint(_SHRINKING) or isinstance(node, exp.Length | exp.ArraySize | exp.Count | exp.Sum | exp.MD5)
+
+
+def _columns_of(source: Expr) -> list[str]:
+    """Return the names that stand in brackets behind the name of a source."""
+    from sqlglot import exp
+
+    alias = source.args.get("alias")
+    return [column.name.lower() for column in alias.columns] if isinstance(alias, exp.TableAlias) else []
