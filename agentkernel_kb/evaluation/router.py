@@ -22,7 +22,7 @@ _MOST_SCHEMA_CHARS = 20_000
 _PAIR_WEIGHT = 0.5
 _PIECE_WEIGHT = 0.5
 _FUNCTION_WORD_WEIGHT = 0.7
-_FIELDS = {"name": 2.0, "about": 1.0, "schema": 0.3, "examples": 1.0}
+_FIELDS = {"name": 2.0, "about": 1.0, "schema": 0.5, "examples": 1.0}
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class LexicalRouter:
     """Routes by words: the mean of a BM25 score and of a linear classifier, misspelt words taken for the nearest known ones.
 
     BM25 ranks words and pairs of adjacent words over what is known of each route. The classifier is learnt from name,
-    description and each example of each route, and sees pieces of words too. What counts as none is
+    description, schema and each example of each route, and sees pieces of words too. What counts as none is
     calibrated on the examples themselves.
 
     Args:
@@ -117,6 +117,7 @@ class _Scorer:
             text for route in routes for text in (route.name, route.about, route.schema[:_MOST_SCHEMA_CHARS], *route.examples)
         ]
         self._spelling = Spelling(Counter(word for text in texts for word in terms.words(text[:_MOST_SCHEMA_CHARS])))
+        self._known = {terms.stem(word) for text in texts for word in terms.words(text[:_MOST_SCHEMA_CHARS])}
         self._words = BM25Index(weights=_FIELDS)
         for route in routes:
             self._words.add(route.name, self._fields(route))
@@ -124,13 +125,17 @@ class _Scorer:
 
     def scores(self, question: str) -> dict[str, float]:
         """Return how well each route fits; nothing where the question shares no term with any."""
-        words = [self._spelling.meant(word) for word in self._terms.words(question[:_MOST_CHARS])]
+        words = [self._spelt(word) for word in self._terms.words(question[:_MOST_CHARS])]
         by_word = self._words.scores(self._weighted(words))
         features = self._features(words)
         by_example = self._classifier.scores(features)
         if not by_word and not any(by_example.values()):
             return {}
         return {name: (by_word.get(name, 0.0) + score) / 2 for name, score in by_example.items()}
+
+    def _spelt(self, word: str) -> str:
+        """Return a word as the texts spell it; one that they have in another form is spelt right."""
+        return word if self._terms.stem(word) in self._known else self._spelling.meant(word)
 
     def _fields(self, route: Route) -> dict[str, Mapping[str, float]]:
         texts = {
@@ -171,7 +176,7 @@ class _Scorer:
 
 def _lessons(route: Route) -> list[str]:
     """Return the texts that stand for a route, one each."""
-    return [text for text in (route.name, route.about, *route.examples) if text.strip()]
+    return [text for text in (route.name, route.about, route.schema, *route.examples) if text.strip()]
 
 
 def _counted(words: Iterable[str]) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -76,29 +76,34 @@ def eval(
 
 
 def _asked(run: Run, knowledge: Opened, asked: QuestionFile, model: str) -> Evaluation:
-    with ExitStack() as stack:
+    def of_agent(agent: str | None) -> Answerer:
+        whose = agent or run.options.agent
+        if model:
+            return listened(_modelled(run, knowledge, whose, model))
+        configuration = knowledge.configuration
+        return baseline(configuration.builder if whose is None else configuration.builder_for(whose), asked.examples)
 
-        def of_agent(agent: str | None) -> Answerer:
-            whose = agent or run.options.agent
-            if model:
-                return listened(_modelled(run, knowledge, whose, model, stack))
-            configuration = knowledge.configuration
-            return baseline(configuration.builder if whose is None else configuration.builder_for(whose), asked.examples)
-
-        return evaluate(asked.questions, of_agent, by_agent=True)
+    return evaluate(asked.questions, of_agent, by_agent=True)
 
 
-def _modelled(run: Run, knowledge: Opened, agent: str | None, model: str, stack: ExitStack) -> Callable[[str], str]:
-    """Return what lets a model answer one question, which remembers none of the others."""
+def _modelled(run: Run, knowledge: Opened, agent: str | None, model: str) -> Callable[[str], str]:
+    """Return what lets a model answer one question, which remembers none of the others.
+
+    Raises:
+        CommandError: No model can be asked at all: the SDK, the adapter or the key is not there.
+    """
+
+    def made() -> ModelRouter:
+        return ModelRouter(knowledge, agent, model, run.options.timeout or _MODEL_SECONDS)
 
     def respond(question: str) -> str:
-        router = ModelRouter(knowledge, agent, model, run.options.timeout or _MODEL_SECONDS)
-        stack.callback(router.close)
-        try:
-            return router.answer(question).answer
-        except CommandError as error:
-            raise KnowledgeError(error.sentence) from error
+        with closing(made()) as router:
+            try:
+                return router.answer(question).answer
+            except CommandError as error:
+                raise KnowledgeError(error.sentence) from error
 
+    made().close()
     return respond
 
 

@@ -1,0 +1,95 @@
+"""`agentkernel-kb eval` over real stores: tables, JSON, exit codes, faults (X13, X10)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_world import Command, Ran, make_world
+
+from agentkernel_kb.cli import main
+
+QUESTIONS = """\
+examples:
+  handbook: ["How long do refunds take?"]
+questions:
+  - {question: "Are refunds granted after 30 days?", backend: handbook, operation: search, contains: within 30 days}
+  - {question: "How many clients have a budget?", backend: sales, operation: query}
+  - {question: "How many clients have a budget?", backend: sales, operation: query, agent: Editor_Agent}
+  - {question: "Who won the football game yesterday?", backend: none}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    world = make_world(tmp_path_factory.mktemp("eval"))
+    (world / "questions.yaml").write_text(QUESTIONS, "utf-8")
+    (world / "faulty.yaml").write_text("questions:\n  - {question: Who, backend: handbok}\n", "utf-8")
+    return world
+
+
+@pytest.fixture
+def kb(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    monkeypatch.chdir(folder)
+    for name in ("AGENTKERNEL_KB_CONFIG", "AGENTKERNEL_KB_ENV", "AGENTKERNEL_KB_MODEL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+    def call(*arguments: str) -> Ran:
+        capsys.readouterr()
+        code = main(arguments)
+        captured = capsys.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    return call
+
+
+def test_an_agent_is_asked_with_what_it_may_use(kb: Command):
+    done = kb("eval", "questions.yaml", "--json")
+    assert done.code == 0
+    # The third question is asked for an agent that may not use `sales`: to it, no such backend exists.
+    assert done.json["confusion"]["handbook"] == {"handbook": 1}
+    assert done.json["results"][1]["right_operation"]
+    assert done.json["results"][2]["backend"] != "sales"
+    assert done.json["accuracy"]["answer"] == 1.0
+    assert done.json["confusion"]["none"] == {"none": 1}
+
+
+def test_too_few_right_ones_end_with_a_code_for_the_shell(kb: Command):
+    assert kb("eval", "questions.yaml", "--min-accuracy", "0.75").code == 0
+    failed = kb("eval", "questions.yaml", "--min-accuracy", "0.8", "--json")
+    assert (failed.code, failed.json["ok"]) == (1, False)
+    assert "0.750 of the questions" in failed.err
+
+
+def test_the_tables_say_what_was_wrong(kb: Command):
+    done = kb("eval", "questions.yaml", "--baseline")
+    assert done.code == 0
+    assert "backend\t0.750" in done.out
+    assert "reckoned at four characters each" in done.out
+    assert "How many clients have a budget?\tsales\t" in done.out
+
+
+def test_a_fault_of_the_file_is_told_with_its_line(kb: Command):
+    done = kb("eval", "faulty.yaml")
+    assert done.code == 1
+    assert "faulty.yaml:2" in done.err
+    assert "Did you mean 'handbook'?" in done.err
+
+
+def test_a_model_without_a_key_is_asked_nothing(kb: Command):
+    done = kb("eval", "questions.yaml", "--model", "small")
+    assert done.code == 2
+    assert "OPENAI_API_KEY" in done.err
+
+
+def test_a_model_that_cannot_be_reached_fails_each_question_and_says_why(kb: Command, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-real-key")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    done = kb("eval", "questions.yaml", "--model", "small", "--json")
+    assert done.json["errors"] == 4
+    assert {result["error"][:36] for result in done.json["results"]} == {"The model server at 127.0.0.1:9 can'"}
+    assert done.json["accuracy"]["backend"] == 0
+
+
+def test_a_model_and_the_baseline_are_not_asked_at_once(kb: Command):
+    assert kb("eval", "questions.yaml", "--model", "small", "--baseline").code == 2
