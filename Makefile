@@ -14,7 +14,7 @@ CREWAI := $(VENV)-crewai
 SOURCES := $(shell find agentkernel_kb adapters -name '*.py' -not -path '*/tests/*') README.md LICENSE
 METADATA := pyproject.toml constraints.txt $(wildcard adapters/*/pyproject.toml) $(PLUGIN)/pyproject.toml
 
-.PHONY: help demo test check lint format types imports spelling dependencies pytest pytest-crewai attack stress servers servers-stop \
+.PHONY: help demo test check lint format types imports spelling dependencies docs pytest pytest-crewai attack stress servers servers-stop \
 	bench clean
 
 help:  ## Show the targets
@@ -25,7 +25,7 @@ demo: $(VENV)/installed  ## Watch an agent answer questions from different store
 
 test: check pytest pytest-crewai  ## Run every gate: lint, types, import rules, spelling, dependencies, and all tests
 
-check: lint types imports spelling dependencies  ## Run the gates without the tests
+check: lint types imports spelling dependencies docs  ## Run the gates without the tests
 
 lint: $(VENV)/dev  ## Lint and check the format
 	$(BIN)/ruff check .
@@ -46,6 +46,9 @@ spelling: $(VENV)/dev  ## Check the spelling
 
 dependencies: $(VENV)/installed $(VENV)/dev  ## Check that what is imported is declared
 	$(BIN)/deptry .
+
+docs: $(VENV)/installed $(VENV)/dev  ## Build the documentation into build/docs; a warning is an error
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --jobs auto docs build/docs
 
 pytest: $(VENV)/installed $(VENV)/dev  ## Run the tests only; ARGS goes to pytest
 	$(PYTEST) -n $(WORKERS) --dist loadfile $(ARGS)
