@@ -74,7 +74,8 @@ class Sizes:
         if isinstance(node, exp.Array):
             return len(node.expressions) > MAX_WRITTEN_ITEMS or node.find(exp.Select) is not None
         if isinstance(node, exp.Repeat | exp.Pad):
-            return (_number(_count_of(node)) or MAX_REPEATS) >= MAX_REPEATS
+            count = _number(_count_of(node))
+            return count is None or count * _written(node) >= MAX_WRITTEN_CHARS
         if isinstance(node, exp.DPipe | exp.Concat | exp.ArrayConcat):
             return not self._is_plain and _doubles(node)
         gathering = (exp.GroupConcat, exp.ArrayAgg, exp.JSONArrayAgg, exp.JSONObjectAgg, exp.JSONBObjectAgg)
