@@ -91,7 +91,7 @@ def main() -> int:
 
 def _route(document: dict[str, str]) -> Route:
     topic, _, examples = document["text"].partition(". ")
-    return Route(document["_id"], f"{document['title']} ({topic})", examples.split("; "))
+    return Route(document["_id"], topic, examples.split("; "))
 
 
 def _share(part: int, whole: int) -> float:

@@ -10,17 +10,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 
-IN_DOUBT = 0.06
-"""The threshold where there are too few examples to learn it from."""
-
 FOLDS = 5
 _FEWEST_EXAMPLES = 2
 
 Scored = Callable[[Sequence[str], Sequence[str]], Sequence[Mapping[str, float]]]
 
 
-def threshold_of(examples: Mapping[str, Sequence[str]], scored: Scored) -> float:
-    """Return the score from which an answer is to be given; `IN_DOUBT` where fewer than five routes have two examples.
+def threshold_of(examples: Mapping[str, Sequence[str]], scored: Scored) -> float | None:
+    """Return the score from which an answer is to be given; `None` where fewer than five routes have two examples.
 
     Args:
         examples: The examples of each route.
@@ -28,7 +25,7 @@ def threshold_of(examples: Mapping[str, Sequence[str]], scored: Scored) -> float
     """
     rich = [name for name, known in examples.items() if len(known) >= _FEWEST_EXAMPLES]
     if len(rich) < FOLDS:
-        return IN_DOUBT
+        return None
     best: list[float] = []
     for fold in range(FOLDS):
         away = rich[fold::FOLDS]

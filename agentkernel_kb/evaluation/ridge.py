@@ -29,7 +29,7 @@ class Ridge:
         KnowledgeDependencyError: The extra `eval` is not installed.
     """
 
-    def __init__(self, examples: Sequence[tuple[str, Features]], penalty: float = 1.0) -> None:
+    def __init__(self, examples: Sequence[tuple[str, Features]], penalty: float = 2.0) -> None:
         try:
             import numpy
         except ImportError as error:

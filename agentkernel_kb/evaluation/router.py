@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +20,11 @@ from agentkernel_kb.model import Operation
 
 _MOST_CHARS = 4_000
 _MOST_SCHEMA_CHARS = 20_000
+_MOST_SENTENCES = 20
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _PAIR_WEIGHT = 0.5
 _PIECE_WEIGHT = 0.5
+_IN_DOUBT = 0.02
 _FUNCTION_WORD_WEIGHT = 0.7
 _FIELDS = {"name": 2.0, "about": 1.0, "schema": 0.5, "examples": 1.0}
 
@@ -77,7 +81,7 @@ class LexicalRouter:
         routes: The knowledge bases.
         language: Of the questions, as `agentkernel_kb.lexical.terms.Terms` takes it.
         threshold: Least score of an answer; by default it is calibrated on the examples where each of at least five routes has
-            two, and is a fixed value otherwise.
+            two; otherwise an answer has to share a telling word with the question.
 
     Raises:
         AKConfigError: Two routes share a name, or the language is not known.
@@ -88,7 +92,9 @@ class LexicalRouter:
         self.routes = {route.name: route for route in _distinct(routes)}
         terms = Terms(language)
         self._scorer = _Scorer(list(self.routes.values()), terms)
-        self.threshold = self._calibrated(terms) if threshold is None else threshold
+        calibrated = self._calibrated(terms) if threshold is None else threshold
+        self.threshold = _IN_DOUBT if calibrated is None else calibrated
+        self._in_doubt = calibrated is None
 
     def route(self, question: str) -> Decision:
         """Return where a question belongs; see `Decision`."""
@@ -98,9 +104,10 @@ class LexicalRouter:
         if best is None:
             return Decision(None, None, {}, confident=False)
         operation = operation_of(question, self.routes[best].operations)
-        return Decision(best, operation, scores, confident=scores[best] >= self.threshold)
+        confident = scores[best] >= self.threshold and not (self._in_doubt and not self._scorer.share_telling(question, best))
+        return Decision(best, operation, scores, confident)
 
-    def _calibrated(self, terms: Terms) -> float:
+    def _calibrated(self, terms: Terms) -> float | None:
         def scored(names: Sequence[str], questions: Sequence[str]) -> list[dict[str, float]]:
             scorer = _Scorer([self.routes[name] for name in names], terms)
             return [scorer.scores(question) for question in questions]
@@ -132,6 +139,11 @@ class _Scorer:
         if not by_word and not any(by_example.values()):
             return {}
         return {name: (by_word.get(name, 0.0) + score) / 2 for name, score in by_example.items()}
+
+    def share_telling(self, question: str, name: str) -> bool:
+        """Tell whether a word of the question that is no function word stands in what is known of a route."""
+        words = [self._spelt(word) for word in self._terms.words(question[:_MOST_CHARS]) if word not in FUNCTION_WORDS]
+        return name in self._words.scores(self._terms.stem(word) for word in words)
 
     def _spelt(self, word: str) -> str:
         """Return a word as the texts spell it; one that they have in another form is spelt right."""
@@ -175,8 +187,9 @@ class _Scorer:
 
 
 def _lessons(route: Route) -> list[str]:
-    """Return the texts that stand for a route, one each."""
-    return [text for text in (route.name, route.about, route.schema, *route.examples) if text.strip()]
+    """Return the texts that stand for a route, one each: a description may hold several sentences, or examples of its own."""
+    sentences = _SENTENCE_END.split(route.about[:_MOST_CHARS])[:_MOST_SENTENCES]
+    return [text for text in (route.name, *sentences, route.schema, *route.examples) if text.strip()]
 
 
 def _counted(words: Iterable[str]) -> dict[str, float]:

@@ -50,11 +50,11 @@ questions:
   - backend: sales
   - question: How many?
     backend: sales
-    operation: serch
+    operation: srearch
     contains: [1]
-    agent: Suport
+    agent: Helper
   - just text
-  - {question: Where, backend: sales, contians: x}
+  - {question: Where, backend: sales, contaains: x}
 example: {}
 """
     found = faults(tmp_path, text)
@@ -66,7 +66,7 @@ example: {}
             "question is missing",
             "Did you mean 'search'?",
             "put numbers in quotes",
-            "Did you mean 'Support'?",
+            "No agent is called 'Helper'. Agents: Support.",
             "A question is a mapping",
             "Did you mean 'contains'?",
             "Did you mean 'examples'?",

@@ -122,5 +122,5 @@ def test_every_process_decides_the_same(router: LexicalRouter):
         ("anything", set(), None),
     ],
 )
-def test_the_operation_follows_the_question_and_what_is_declared(question: str, declared: set[Operation], operation: str | None):
+def test_the_operation_follows_the_question_and_the_declaration(question: str, declared: set[Operation], operation: str | None):
     assert operation_of(question, declared) == operation

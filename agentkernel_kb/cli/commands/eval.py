@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -17,8 +17,8 @@ from agentkernel_kb.cli.opening import Opened, opened
 from agentkernel_kb.errors import KnowledgeError
 from agentkernel_kb.evaluation.overlap import Overlap, overlaps
 from agentkernel_kb.evaluation.questions import QuestionFile, read_questions
-from agentkernel_kb.evaluation.results import Evaluation
-from agentkernel_kb.evaluation.routing import Answerer, baseline, evaluate, listened
+from agentkernel_kb.evaluation.results import Evaluation, Transcript
+from agentkernel_kb.evaluation.routing import Answerer, baseline, calls_of, evaluate
 
 _MODEL_SECONDS = 120.0
 
@@ -79,14 +79,14 @@ def _asked(run: Run, knowledge: Opened, asked: QuestionFile, model: str) -> Eval
     def of_agent(agent: str | None) -> Answerer:
         whose = agent or run.options.agent
         if model:
-            return listened(_modelled(run, knowledge, whose, model))
+            return _modelled(run, knowledge, whose, model)
         configuration = knowledge.configuration
         return baseline(configuration.builder if whose is None else configuration.builder_for(whose), asked.examples)
 
     return evaluate(asked.questions, of_agent, by_agent=True)
 
 
-def _modelled(run: Run, knowledge: Opened, agent: str | None, model: str) -> Callable[[str], str]:
+def _modelled(run: Run, knowledge: Opened, agent: str | None, model: str) -> Answerer:
     """Return what lets a model answer one question, which remembers none of the others.
 
     Raises:
@@ -96,12 +96,14 @@ def _modelled(run: Run, knowledge: Opened, agent: str | None, model: str) -> Cal
     def made() -> ModelRouter:
         return ModelRouter(knowledge, agent, model, run.options.timeout or _MODEL_SECONDS)
 
-    def respond(question: str) -> str:
+    def respond(question: str) -> Transcript:
         with closing(made()) as router:
             try:
-                return router.answer(question).answer
+                turn = router.answer(question)
             except CommandError as error:
                 raise KnowledgeError(error.sentence) from error
+        read = len(question) + len(turn.answer) + sum(len(call.text) for call in turn.calls)
+        return Transcript(calls_of(call.event for call in turn.calls if call.event), turn.answer, read)
 
     made().close()
     return respond
