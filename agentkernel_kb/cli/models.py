@@ -5,7 +5,6 @@ Both are installed by whoever wants a model here, and loaded only then: nothing 
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import json
 import os
@@ -39,7 +38,8 @@ class ModelRouter:
     """
 
     def __init__(self, knowledge: Opened, agent: str | None, model: str, seconds: float) -> None:
-        self._knowledge = knowledge
+        import asyncio  # Only a model needs an event loop, and it takes its time to load.
+
         self._sdk: Any = _imported("agents")
         self._openai: Any = _imported("openai")
         binder: Any = _imported("agentkernel_kb_openai").OpenAIToolBuilder
