@@ -1,4 +1,4 @@
-"""`agentkernel-kb eval --model` against a server of completions on loopback: its calls are judged, each question alone (X13)."""
+"""`agentkernel-kb eval --model` against a server of completions: its calls are judged, each question alone (X13)."""
 
 from __future__ import annotations
 
