@@ -15,7 +15,7 @@ from agentkernel_kb.errors import KnowledgeDependencyError
 Features = Mapping[str, float]
 
 MOST_EXAMPLES = 3_000
-"""Examples to learn from: time grows with their cube, about two seconds for as many."""
+"""Examples to learn from: memory grows with their square, time with their cube."""
 
 
 class Ridge:
