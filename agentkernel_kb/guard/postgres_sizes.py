@@ -147,7 +147,7 @@ def check_built(tree: Expr, has_plain_sources: bool, sizes: Sizes) -> tuple[str,
     built = 0
     for node in tree.find_all(exp.Repeat, exp.Pad, exp.Format, exp.DataType, exp.Anonymous):
         size = _built(node, has_plain_sources)
-        what = _name(node) or type(node).__name__.lower()
+        what = _called(node)
         if isinstance(node, exp.Repeat) and node.find(exp.Column) is not None and sizes.is_large(node.this):
             return "What is repeated here is large already; repeat it at once", node, "repeat"
         if size is None:
@@ -240,6 +240,17 @@ def _product(numbers: Iterator[int]) -> int:
     for number in numbers:
         result = min(result * max(1, number), MAX_BUILT_CHARS + 1)
     return result
+
+
+def _called(node: Expr) -> str:
+    """Return what a refusal calls a node by: as the statement does."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.Pad):
+        return "lpad" if node.args.get("is_left") else "rpad"
+    if isinstance(node, exp.DataType):
+        return "char"  # The only type that pads its values.
+    return _name(node) or type(node).__name__.lower()
 
 
 def _name(node: Expr) -> str:

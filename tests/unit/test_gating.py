@@ -9,7 +9,7 @@ import pytest
 from agentkernel_kb.testing import KnowledgeBaseContract, Samples
 from agentkernel_kb.testing.gating import GatedSuite, contract_tests, requires
 
-FULL = frozenset({"search", "query", "guard", "fetch", "browse", "write", "ids"})
+FULL = frozenset({"search", "query", "guard", "fetch", "browse", "write", "ids", "filters"})
 
 
 def make_backend(self: object, tmp_path: object) -> None: ...
