@@ -167,6 +167,11 @@ class VectorSearchResult:
     chunk: Chunk
 
 
+def origin_of(source: str | None, document_id: str) -> str:
+    """Return what a chunk is of, as the ledger names it: its source, or its document where it has no source."""
+    return source or f"document:{document_id}"
+
+
 def _one_of(name: str, value: Any, alias: str, other: Any) -> Any:
     if value is None and other is None:
         raise AKConfigError(f"Chunk needs {name} (or {alias}).")

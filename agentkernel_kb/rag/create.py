@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from agentkernel_kb.rag.chunkers import RecursiveCharacterSplitter
 from agentkernel_kb.rag.embedding import Embedding
 from agentkernel_kb.rag.knowledge import Knowledge, Progress
 from agentkernel_kb.rag.loading.loader import AutoLoader
-from agentkernel_kb.rag.protocols import Embedder, Loader, Reranker, Retriever, SearchMode, Splitter, VectorStore
+from agentkernel_kb.rag.protocols import Embedder, Loader, Reranker, SearchMode, Splitter, VectorStore
 from agentkernel_kb.rag.retrievers import VectorStoreRetriever
 from agentkernel_kb.rag.stores import LEXICAL_SHARE, SEMANTIC_SHARE, InMemoryVectorStore, SQLiteVectorStore
 
@@ -57,7 +57,7 @@ def create_knowledge(
         embedder: What makes vectors; `HashEmbedder` by default.
         store: The application's own store, for `vector`.
         reranker: What puts hits into a better order.
-        mode: `vector`, `keyword` or `hybrid`, which is the default.
+        mode: `vector`, `keyword` or `hybrid`, which is the default of the local stores; of other stores it is `vector`.
         score_threshold: The least score of a hit, in [0, 1].
         fetch_k: How many candidates `mmr_lambda` chooses from.
         mmr_lambda: Relevance (1) against diversity (0).
@@ -78,8 +78,17 @@ def create_knowledge(
         "progress": progress,
     }
     if not isinstance(backend, str):
-        _refuse(type(backend).__name__, (), kwargs)
-        return _of_retriever(backend, sources, score_threshold, general)
+        managed = {
+            "loader": loader,
+            "splitter": splitter,
+            "embedder": embedder,
+            "store": store,
+            "mode": mode,
+            "sources": sources,
+        }
+        given = {**kwargs, **managed, "fetch_k": fetch_k, "mmr_lambda": mmr_lambda}
+        _refuse(type(backend).__name__, (), {key: value for key, value in given.items() if value is not None})
+        return Knowledge(backend, score_threshold=score_threshold, **general)
     if backend not in _OPTIONS:
         near = nearest(backend, _OPTIONS)
         meant = f" Did you mean '{near}'?" if near else ""
@@ -89,7 +98,7 @@ def create_knowledge(
     share = LEXICAL_SHARE if Embedding(chosen).is_lexical else SEMANTIC_SHARE
     held = _store(backend, store, share, name, kwargs)
     retriever = VectorStoreRetriever(
-        held, chosen, mode=mode or "hybrid", score_threshold=score_threshold, fetch_k=fetch_k, mmr_lambda=mmr_lambda
+        held, chosen, mode=mode or _mode(held), score_threshold=score_threshold, fetch_k=fetch_k, mmr_lambda=mmr_lambda
     )
     return Knowledge(
         retriever,
@@ -100,14 +109,6 @@ def create_knowledge(
         pending_sources=sources,
         **general,
     )
-
-
-def _of_retriever(
-    backend: Retriever | Callable[..., Any], sources: Any, score_threshold: float | None, general: Mapping[str, Any]
-) -> Knowledge:
-    if sources is not None:
-        raise AKConfigError("A retriever is searched and not indexed here: leave sources out.")
-    return Knowledge(backend, score_threshold=score_threshold, **general)
 
 
 def _store(backend: str, store: VectorStore | None, share: float, name: str, options: Mapping[str, Any]) -> VectorStore:
@@ -121,6 +122,11 @@ def _store(backend: str, store: VectorStore | None, share: float, name: str, opt
     if not isinstance(path, str | Path) or not str(path):
         raise AKConfigError(f"The backend 'sqlite' needs path=, the file that holds the corpus, not {path!r}.")
     return SQLiteVectorStore(path, options.get("namespace") or name, vector_share=share)
+
+
+def _mode(store: VectorStore) -> SearchMode:
+    """Return the mode of a search that does not say: `hybrid` where a store says in `modes` that it can, else `vector`."""
+    return "hybrid" if "hybrid" in getattr(store, "modes", ()) else "vector"
 
 
 def _refuse(backend: str, known: Sequence[str], given: Mapping[str, Any]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from agentkernel_kb.embed.calls import Vectors, call, checked, failure
 from agentkernel_kb.embed.hashed import HashEmbedder
 from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.rag.chunk import Chunk
 
 _PROBE = "Knowledge is kept in passages, and found by what they mean."
 _ROUNDED = 3
@@ -31,8 +33,11 @@ class Embedding:
                 "CallableEmbedder makes one of plain functions."
             )
         self._documents, self._query = documents, query
+        batch = getattr(embedder, "embed_queries", None)
+        self._queries = batch if callable(batch) else None
         self._name: object = getattr(embedder, "name", None)
         self._fingerprint: dict[str, Any] | None = None
+        self.is_multimodal = bool(getattr(embedder, "supports_multimodal", False))
         self.is_lexical = isinstance(embedder, HashEmbedder)
         self._subject = type(embedder).__name__
 
@@ -49,6 +54,31 @@ class Embedding:
         except Exception as error:  # The application's embedder may raise anything.
             raise failure(error, self._subject) from error
         return checked(returned, len(texts), self._subject)
+
+    async def chunks(self, chunks: Sequence[Chunk]) -> list[Sequence[float]]:
+        """Return one vector for each chunk, in order; an empty one for data where only texts can be embedded.
+
+        Raises:
+            KnowledgeBackendError: As for `documents`.
+        """
+        taken = [chunk for chunk in chunks if self.is_multimodal or not chunk.is_data]
+        contents = [chunk.content if chunk.is_data else chunk.text for chunk in taken]
+        vectors = iter(await self.documents(cast("list[str]", contents)))
+        return [next(vectors) if self.is_multimodal or not chunk.is_data else [] for chunk in chunks]
+
+    async def queries(self, queries: Sequence[Any]) -> Vectors:
+        """Return the vectors of several questions: in one call where the embedder has `embed_queries`, else all at once.
+
+        Raises:
+            KnowledgeBackendError: As for `documents`.
+        """
+        if self._queries is None or not queries:
+            return await asyncio.gather(*(self.query(query) for query in queries))
+        try:
+            returned = await call(self._queries, list(queries))
+        except Exception as error:  # The application's embedder may raise anything.
+            raise failure(error, self._subject) from error
+        return checked(returned, len(queries), self._subject)
 
     async def query(self, text: str) -> list[float]:
         """Return the vector of a question.

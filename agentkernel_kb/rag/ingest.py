@@ -5,45 +5,71 @@ What is noted about a source is stored together with its chunks: whoever goes on
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from agentkernel_kb.errors import AKConfigError, KnowledgeError
-from agentkernel_kb.rag.chunk import Chunk, VectorRecord
-from agentkernel_kb.rag.chunkers.base import numbered
+from agentkernel_kb.errors import (
+    AKConfigError,
+    KnowledgeConnectionError,
+    KnowledgeDependencyError,
+    KnowledgeError,
+    KnowledgeStateError,
+    KnowledgeTimeoutError,
+)
+from agentkernel_kb.rag.chunk import VectorRecord
 from agentkernel_kb.rag.content import digest
 from agentkernel_kb.rag.embedding import Embedding
-from agentkernel_kb.rag.ledger import Ledger, ledger_of
-from agentkernel_kb.rag.loading.items import SourceItem, items_of, name_of
+from agentkernel_kb.rag.ledger import Entry, Ledger, ledger_of, missing
+from agentkernel_kb.rag.loading.items import SourceItem, name_of
 from agentkernel_kb.rag.protocols import Loader, Splitter, VectorStore
-from agentkernel_kb.rag.scope import Scope, as_mapping
-from agentkernel_kb.rag.values import Document, Failure, IndexReport
+from agentkernel_kb.rag.scope import Scope
+from agentkernel_kb.rag.units import DocumentGroup, Unit, content_of, grouped, items_of, origin, plain, unit_of
+from agentkernel_kb.rag.values import Failure, IndexReport
 from agentkernel_kb.rag.where import parse_where
 
 _BATCH_CHUNKS = 512
+_NO_USE_TRYING = (KnowledgeConnectionError, KnowledgeTimeoutError)
+_ENDS_ALL = (KnowledgeStateError, KnowledgeDependencyError)
 Progress = Callable[[IndexReport], object]
 
 
 @dataclass(slots=True)
-class _Unit:
-    """A source that was read and cut.
+class _Run:
+    """One call of `index` under way.
 
     Attributes:
-        source: What it is called.
-        entry: What is noted about it once it is stored.
-        documents: How many documents it has.
-        chunks: Its chunks, in order.
-        by_id: It has no source, so that its documents are replaced by their ids.
+        metadata: Metadata for all sources.
+        known: What the ledger says.
+        progress: Told after each batch.
+        report: What was done so far.
+        batch: What was read and is not stored yet.
+        seen: Origins that there are, whatever became of them.
+        renoted: New notes about origins whose content did not change.
     """
 
-    source: str
-    entry: str
-    documents: int
-    chunks: list[Chunk]
-    by_id: bool
-    document_ids: list[str] = field(default_factory=list[str])
+    metadata: Mapping[str, Any]
+    known: Mapping[str, Entry]
+    progress: Progress | None
+    report: IndexReport = field(default_factory=IndexReport)
+    batch: list[Unit] = field(default_factory=list[Unit])
+    seen: set[str] = field(default_factory=set[str])
+    renoted: dict[str, Entry] = field(default_factory=dict[str, Entry])
+
+    @property
+    def stamp(self) -> str:
+        """Digest of the metadata."""
+        return digest(plain(self.metadata))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the batch is worth storing."""
+        return sum(1 + len(unit.chunks) for unit in self.batch) >= _BATCH_CHUNKS
+
+    def tell(self) -> None:
+        """Tell whoever wants to know what was done so far."""
+        if self.progress is not None:
+            self.progress(self.report)
 
 
 class Indexer:
@@ -61,8 +87,13 @@ class Indexer:
         for what, kind, wanted in ((loader, Loader, "load"), (splitter, Splitter, "split")):
             if not isinstance(what, kind):
                 raise AKConfigError(f"A {kind.__name__.lower()} has {wanted}(…); {type(what).__name__} has not.")
-        self._loader, self._splitter, self._embedding, self._store, self._scope = loader, splitter, embedding, store, scope
+        self._loader, self._splitter, self._embedding, self._scope = loader, splitter, embedding, scope
         self._ledger: Ledger = ledger_of(store)
+
+    @property
+    def chunking(self) -> str:
+        """What the chunker is known by."""
+        return str(getattr(self._splitter, "fingerprint", type(self._splitter).__name__))
 
     async def index(
         self,
@@ -75,31 +106,17 @@ class Indexer:
         """Index sources and report what was done; a source that fails is reported, and the others are indexed.
 
         Raises:
-            AKConfigError: The corpus was made with another model or chunker.
+            KnowledgeStateError: The store is closed.
+            KnowledgeDependencyError: A library is missing.
         """
-        await self._check_fingerprint()
-        known = await self._ledger.read(self._scope.name)
-        report, batch, seen = IndexReport(), list[_Unit](), set[str]()
-        for source in sources:
-            try:
-                async for item in items_of(self._loader, source, metadata):
-                    seen.add(item.source)
-                    found = await self._read(item, known, metadata)
-                    if isinstance(found, IndexReport):
-                        report += found
-                        continue
-                    batch.append(found)
-                    if sum(len(unit.chunks) for unit in batch) >= _BATCH_CHUNKS:
-                        report, batch = report + await self._store_batch(batch), []
-                        _tell(progress, report)
-            except Exception as error:  # noqa: BLE001 - one source's loader may raise anything; the others are indexed
-                seen.add(name_of(source))
-                report += IndexReport(failed=[Failure(name_of(source), _reason(error))])
-        report += await self._store_batch(batch)
+        run = _Run(dict(metadata or {}), await self._ledger.read(self._scope), progress)
+        for source in grouped(sources):
+            await self._gather(run, source)
+        await self._store(run)
         if delete_missing:
-            report += await self._delete_missing(seen, [failure.source for failure in report.failed])
-        _tell(progress, report)
-        return report
+            run.report += await self._delete_missing(run)
+        run.tell()
+        return run.report
 
     async def delete(
         self,
@@ -116,110 +133,109 @@ class Indexer:
         """
         if ids is None and document_ids is None and sources is None and not parse_where(where):
             raise AKConfigError("delete() needs a criterion: ids, document_ids, sources or where.")
-        condition = as_mapping(self._scope.refined(where))
-        return await self._store.delete(ids=ids, document_ids=document_ids, sources=sources, where=condition or None)
+        return await self._ledger.delete(self._scope.refined(where), ids=ids, document_ids=document_ids, sources=sources)
 
-    async def _check_fingerprint(self) -> None:
-        """Compare model and chunker with those that the corpus was made with, or note them."""
-        read, note = getattr(self._store, "fingerprint", None), getattr(self._store, "note_fingerprint", None)
-        if not callable(read) or not callable(note):
-            return
-        chunking = getattr(self._splitter, "fingerprint", type(self._splitter).__name__)
-        mine = {**await self._embedding.fingerprint(), "chunking": chunking}
-        noted: dict[str, Any] = await cast("Any", read)()
-        if not noted:
-            await cast("Any", note)(mine)
-        elif noted != mine:
-            raise AKConfigError(
-                f"The corpus was made with {_shown(noted)}, and this is {_shown(mine)}: use those, or index anew in another "
-                "namespace."
-            )
-
-    async def _read(
-        self, item: SourceItem, known: Mapping[str, str], metadata: Mapping[str, Any] | None
-    ) -> _Unit | IndexReport:
-        """Read and cut a source, or report that it is skipped, unchanged or faulty."""
-        if item.skipped:
-            return IndexReport(skipped=1)
-        noted: dict[str, Any] = json.loads(known.get(item.source, "{}"))
-        stamp = digest(json.dumps(dict(metadata or {}), sort_keys=True, default=repr))
-        if item.version is not None and (noted.get("version"), noted.get("metadata")) == (item.version, stamp):
-            return IndexReport(unchanged=1)
+    async def _gather(self, run: _Run, source: Any) -> None:
+        """Read what stands in a source, and store whenever there is enough of it."""
         try:
-            documents = await item.load()
-            content = digest(
-                *(text for document in documents for text in (document.id, document.text, _json(document.metadata)))
-            )
-            if noted.get("content") == content:
-                return IndexReport(unchanged=1)
-            return self._cut(item, documents, _json({"version": item.version, "metadata": stamp, "content": content}))
+            async for item in items_of(self._loader, source, run.metadata):
+                if item.source in run.seen:
+                    continue
+                run.seen.add(item.source)
+                await self._read(run, item)
+                if run.is_full:
+                    await self._store(run)
+                    run.tell()
+        except _ENDS_ALL:
+            raise
+        except Exception as error:  # noqa: BLE001 - one source's loader may raise anything; the others are indexed
+            name = source.name if isinstance(source, DocumentGroup) else name_of(source)
+            run.seen.add(name)
+            run.report += IndexReport(failed=[Failure(name, _reason(error))])
+
+    async def _read(self, run: _Run, item: SourceItem) -> None:
+        """Read and cut an item into the batch, or report that it is skipped, unchanged or faulty."""
+        if item.skipped:
+            run.report += IndexReport(skipped=1)
+            return
+        noted = run.known.get(item.source)
+        if item.version is not None and noted and (noted.version, noted.metadata) == (item.version, run.stamp):
+            run.report += IndexReport(unchanged=1)
+            return
+        try:
+            await self._cut(run, item)
+        except _ENDS_ALL:
+            raise
         except Exception as error:  # noqa: BLE001 - a parser may raise anything on one bad source; the others are indexed
-            return IndexReport(failed=[Failure(item.source, _reason(error))])
+            run.report += IndexReport(failed=[Failure(item.source, _reason(error))])
 
-    def _cut(self, item: SourceItem, documents: Sequence[Document], entry: str) -> _Unit:
-        chunks: list[Chunk] = []
-        for document in documents:
-            chunks += numbered(list(self._splitter.split([document])))
-        by_id = any(document.source is None for document in documents)
-        bound = [self._scope.bind(chunk) for chunk in chunks]
-        return _Unit(item.source, entry, len(documents), bound, by_id, [document.id for document in documents])
+    async def _cut(self, run: _Run, item: SourceItem) -> None:
+        documents = await item.load()
+        name = origin(item, documents)
+        run.seen.add(name)
+        noted = run.known.get(name)
+        if noted is not None and noted.content == content_of(documents):
+            run.report += IndexReport(unchanged=1)
+            if (noted.version, noted.metadata) != (item.version, run.stamp):
+                run.renoted[name] = replace(noted, version=item.version, metadata=run.stamp)
+            return
+        run.batch.append(unit_of(item, documents, run.stamp, self._splitter, self._scope))
 
-    async def _store_batch(self, batch: Sequence[_Unit]) -> IndexReport:
-        """Embed and store sources; if that fails as a whole, one by one, so that one bad source costs only itself."""
+    async def _store(self, run: _Run) -> None:
+        """Embed and store what was read."""
+        batch, renoted = run.batch, run.renoted
+        run.batch, run.renoted = [], {}
+        if renoted:
+            await self._ledger.replace([], document_ids=[], sources=[], scope=self._scope, noted=renoted)
+        run.report += await self._stored_or_failed(batch)
+
+    async def _stored_or_failed(self, batch: Sequence[Unit]) -> IndexReport:
+        """Store units; if that fails as a whole, one by one, so that one bad source costs only itself."""
         if not batch:
             return IndexReport()
         try:
             return await self._stored(batch)
-        except KnowledgeError as error:
-            if len(batch) == 1:
-                return IndexReport(failed=[Failure(batch[0].source, _reason(error))])
+        except _ENDS_ALL:
+            raise
+        except Exception as error:  # noqa: BLE001 - an embedder or a store of the application may raise anything
+            if len(batch) == 1 or isinstance(error, _NO_USE_TRYING):
+                return IndexReport(failed=[Failure(unit.name, _reason(error)) for unit in batch])
         report = IndexReport()
         for unit in batch:
-            report += await self._store_batch([unit])
+            report += await self._stored_or_failed([unit])
         return report
 
-    async def _stored(self, batch: Sequence[_Unit]) -> IndexReport:
+    async def _stored(self, batch: Sequence[Unit]) -> IndexReport:
         chunks = [chunk for unit in batch for chunk in unit.chunks]
-        vectors = await self._embedding.documents([chunk.text for chunk in chunks])
+        vectors = await self._embedding.chunks(chunks)
         records = [VectorRecord(chunk, vector) for chunk, vector in zip(chunks, vectors, strict=True)]
         written, deleted = await self._ledger.replace(
             records,
-            document_ids=[name for unit in batch if unit.by_id for name in unit.document_ids],
-            sources=[unit.source for unit in batch if not unit.by_id],
+            document_ids=[name for unit in batch for name in unit.document_ids],
+            sources=[name for unit in batch for name in unit.sources],
             scope=self._scope,
-            noted={unit.source: unit.entry for unit in batch},
+            noted={unit.origin: unit.entry for unit in batch},
         )
         return IndexReport(
             documents=sum(unit.documents for unit in batch),
             chunks=len(chunks),
             added=written,
             deleted=deleted,
-            sources=[unit.source for unit in batch],
+            sources=[unit.name for unit in batch],
         )
 
-    async def _delete_missing(self, seen: set[str], failed: Sequence[str]) -> IndexReport:
-        """Delete the sources that are indexed and were not seen, but for those under a source that could not be read."""
-        indexed = await self._ledger.sources(self._scope)
-        under = tuple(f"{name.rstrip('/')}/" for name in failed)
-        missing = [source for source in indexed if source not in seen and not source.startswith(under)]
-        if not missing:
-            return IndexReport()
-        return IndexReport(deleted=await self.delete(ids=None, document_ids=None, where=None, sources=missing))
-
-
-def _tell(progress: Progress | None, report: IndexReport) -> None:
-    if progress is not None:
-        progress(report)
+    async def _delete_missing(self, run: _Run) -> IndexReport:
+        """Delete what is indexed and was not seen, but for what stands under a source that could not be read."""
+        failed = [failure.source for failure in run.report.failed]
+        sources, documents = missing(await self._ledger.held(self._scope), run.seen, failed)
+        deleted = 0
+        if sources:
+            deleted += await self._ledger.delete(self._scope.filter, sources=sources)
+        if documents:
+            deleted += await self._ledger.delete(self._scope.filter, document_ids=documents)
+        return IndexReport(deleted=deleted)
 
 
 def _reason(error: Exception) -> str:
     """Return why a source failed: our own words, and of a foreign error its kind, for its text may hold anything."""
     return str(error) if isinstance(error, KnowledgeError | FileNotFoundError) else type(error).__name__
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=repr)
-
-
-def _shown(fingerprint: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in fingerprint.items())

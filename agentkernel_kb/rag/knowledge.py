@@ -8,13 +8,16 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, cast
 
-from agentkernel_kb.errors import AKConfigError, UnsupportedKnowledgeOperationError
+from agentkernel_kb.embed.calls import call, texts_of
+from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, KnowledgeError, UnsupportedKnowledgeOperationError
+from agentkernel_kb.rag.chunk import Chunk
 from agentkernel_kb.rag.embedding import Embedding
+from agentkernel_kb.rag.fingerprint import check_indexing, check_model
 from agentkernel_kb.rag.ingest import Indexer
 from agentkernel_kb.rag.protocols import Embedder, Loader, Reranker, Retriever, Splitter, VectorStore
-from agentkernel_kb.rag.retrievers import CallableRetriever, VectorStoreRetriever
-from agentkernel_kb.rag.scope import Scope, as_mapping
-from agentkernel_kb.rag.stores.arguments import check_hits, check_share
+from agentkernel_kb.rag.retrievers import CallableRetriever, VectorStoreRetriever, as_hits
+from agentkernel_kb.rag.scope import Scope, asked_of
+from agentkernel_kb.rag.stores.arguments import MOST_HITS, check_hits, check_share
 from agentkernel_kb.rag.sync import SyncKnowledge
 from agentkernel_kb.rag.values import Document, DocumentSummary, IndexReport, SearchHit, fill_ranks
 
@@ -35,7 +38,7 @@ class Knowledge:
         name: Name for agents.
         description: What the corpus holds, in plain words.
         default_k: Hits of a search that does not say.
-        reranker: What puts hits into a better order.
+        reranker: What puts hits into a better order; it is given four times as many as are asked for, at least 20.
         where: The application's scope: holds on every route, and can be refined and never widened.
         score_threshold: The least score of a hit.
         loader: What reads sources.
@@ -86,6 +89,7 @@ class Knowledge:
         if self._pending and self._indexer is None:
             raise AKConfigError("pending_sources can only be indexed with a loader, a splitter, an embedder and a store.")
         self._readying = threading.Lock()
+        self._checked = False
 
     @classmethod
     def from_callable(cls, function: Callable[..., Any], **options: Any) -> Self:
@@ -124,9 +128,7 @@ class Knowledge:
         while not self._readying.acquire(blocking=False):  # Whoever waits may have another loop, in another thread.
             await asyncio.sleep(_LOOKED_AGAIN_SECONDS)
         try:
-            report = (
-                await self._managed("ready").index(self._pending, progress=self._progress) if self._pending else IndexReport()
-            )
+            report = await self._indexed("ready", self._pending) if self._pending else IndexReport()
             self._pending = []
             return report
         finally:
@@ -153,12 +155,13 @@ class Knowledge:
         """Search for several questions, and return the hits of each; their vectors are made in one batch."""
         most = self.default_k if k is None else k
         check_hits("k", most)
+        texts = texts_of(f"The search of '{self.name}'", queries)
+        asked = list(dict.fromkeys(text for text in texts if text.strip()))
         await self.ready()
-        asked = [query for query in queries if query.strip()]
         found = dict(zip(asked, await self._found(asked, most, where), strict=True)) if asked else {}
-        return [found.get(query, []) for query in queries]
+        return [found.get(text, []) for text in texts]
 
-    async def retrieve(self, query: str, *, k: int = 5, where: Mapping[str, Any] | None = None) -> list[SearchHit]:
+    async def retrieve(self, query: str, *, k: int | None = None, where: Mapping[str, Any] | None = None) -> list[SearchHit]:
         """`search`, under the name that the protocol `Retriever` asks for."""
         return await self.search(query, k=k, where=where)
 
@@ -168,11 +171,11 @@ class Knowledge:
         Raises:
             UnsupportedKnowledgeOperationError: The corpus is somebody else's.
         """
-        return await self._managed("add").index(_listed(source), metadata=metadata, progress=self._progress)
+        return await self._indexed("add", _listed(source), metadata=metadata)
 
     async def add_text(self, text: str, *, source: str | None = None, metadata: Mapping[str, Any] | None = None) -> IndexReport:
         """Index one text."""
-        return await self._managed("add_text").index([Document(text, source, dict(metadata or {}))], progress=self._progress)
+        return await self._indexed("add_text", [Document(text, source, dict(metadata or {}))])
 
     async def upsert(self, documents: Document | Sequence[Document]) -> IndexReport:
         """Index documents as they are, in place of what was indexed of the same sources or ids before."""
@@ -180,7 +183,7 @@ class Knowledge:
         for document in cast("list[object]", listed):
             if not isinstance(document, Document):
                 raise AKConfigError(f"upsert takes Document objects, not {type(document).__name__}.")
-        return await self._managed("upsert").index(listed, progress=self._progress)
+        return await self._indexed("upsert", listed)
 
     async def delete(
         self,
@@ -208,8 +211,7 @@ class Knowledge:
             metadata: Metadata for all of them.
             delete_missing: Delete what is indexed and not among these sources; those that cannot be read are kept.
         """
-        indexer = self._managed("refresh")
-        return await indexer.index(_listed(sources), metadata=metadata, delete_missing=delete_missing, progress=self._progress)
+        return await self._indexed("refresh", _listed(sources), metadata=metadata, delete_missing=delete_missing)
 
     async def sync_sources(
         self, sources: Any | Sequence[Any], *, metadata: Mapping[str, Any] | None = None, delete_missing: bool = False
@@ -227,7 +229,20 @@ class Knowledge:
         listing = getattr(self._store, "list_documents", None)
         if not callable(listing):
             raise UnsupportedKnowledgeOperationError(f"'{self.name}' cannot list its documents.")
-        return await cast("Any", listing)(as_mapping(self._scope.refined(where)) or None)
+        return await cast("Any", listing)(asked_of(self._store, self._scope.refined(where)))
+
+    async def passages(self, *, ids: Sequence[str] = (), document_ids: Sequence[str] = ()) -> list[Chunk]:
+        """Return the chunks that are named, within the application's scope, by document and place.
+
+        Raises:
+            UnsupportedKnowledgeOperationError: The corpus is somebody else's, or its store cannot look chunks up.
+        """
+        await self.ready()
+        look_up = getattr(self._store, "chunks", None)
+        if not callable(look_up):
+            raise UnsupportedKnowledgeOperationError(f"'{self.name}' cannot look passages up by their ids.")
+        where = asked_of(self._store, self._scope.filter)
+        return await cast("Any", look_up)(ids=ids, document_ids=document_ids, where=where)
 
     def descriptor(self) -> dict[str, Any]:
         """Return what can be written down about it: name, description and whether it is managed; no secrets, no objects."""
@@ -270,19 +285,46 @@ class Knowledge:
             )
         return self._indexer
 
-    async def _found(self, queries: list[str], k: int, where: Mapping[str, Any] | None) -> list[list[SearchHit]]:
-        results = await asyncio.gather(*(self._one(query, k, where) for query in queries))
-        return [await self._ordered(query, hits, k) for query, hits in zip(queries, results, strict=True)]
+    async def _indexed(self, operation: str, sources: list[Any], **options: Any) -> IndexReport:
+        """Index sources, once it is sure that this corpus is made with this model and chunker.
 
-    async def _one(self, query: str, k: int, where: Mapping[str, Any] | None) -> list[SearchHit]:
-        if isinstance(self._retriever, VectorStoreRetriever):
-            return await self._retriever.retrieve(query, k=k, where=self._scope.refined(where))
-        return await self._retriever.retrieve(query, k=k, where=self._scope.added(where))
+        Raises:
+            AKConfigError: It is made with others.
+            UnsupportedKnowledgeOperationError: The corpus is somebody else's.
+        """
+        indexer = self._managed(operation)
+        await check_indexing(self._store, cast("Embedding", self._embedding), indexer.chunking)
+        self._checked = True
+        return await indexer.index(sources, progress=self._progress, **options)
+
+    async def _found(self, queries: list[str], k: int, where: Mapping[str, Any] | None) -> list[list[SearchHit]]:
+        try:
+            results = await self._retrieved(queries, k, where)
+            return [await self._ordered(query, hits, k) for query, hits in zip(queries, results, strict=True)]
+        except KnowledgeError:
+            raise
+        except Exception as error:  # A retriever or a reranker of the application may raise anything.
+            raise KnowledgeBackendError(f"The search of '{self.name}' failed: {type(error).__name__}.") from error
+
+    async def _retrieved(self, queries: list[str], k: int, where: Mapping[str, Any] | None) -> list[list[SearchHit]]:
+        own = self._retriever
+        if isinstance(own, VectorStoreRetriever):
+            if not self._checked:
+                await check_model(own.store, own.embedding)
+                self._checked = True
+            return await own.retrieve_all(queries, k=self._candidates(k), where=self._scope.refined(where))
+        asked = self._scope.added(where)
+        found = await asyncio.gather(*(own.retrieve(query, k=k, where=asked) for query in queries))
+        return [self._scope.kept(as_hits(hits)) for hits in found]
+
+    def _candidates(self, k: int) -> int:
+        """Return how many hits are looked for: more than asked for where they are put into another order."""
+        return k if self._reranker is None else min(max(k * 4, 20), MOST_HITS)
 
     async def _ordered(self, query: str, hits: list[SearchHit], k: int) -> list[SearchHit]:
         kept = [hit for hit in hits if self._threshold is None or (hit.score or 0.0) >= self._threshold]
         if self._reranker is not None and kept:
-            kept = await self._reranker.rerank(query, kept, k=k)
+            kept = as_hits(await call(self._reranker.rerank, query, kept, k=k))
         return fill_ranks(kept[:k])
 
 

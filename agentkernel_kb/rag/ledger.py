@@ -2,20 +2,53 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import PurePath
 from typing import Any, Protocol, cast
 
-from agentkernel_kb.errors import UnsupportedKnowledgeOperationError
-from agentkernel_kb.rag.chunk import VectorRecord
+from agentkernel_kb.errors import AKConfigError, UnsupportedKnowledgeOperationError
+from agentkernel_kb.rag.chunk import VectorRecord, origin_of
 from agentkernel_kb.rag.protocols import VectorStore
-from agentkernel_kb.rag.scope import Scope, as_mapping
+from agentkernel_kb.rag.scope import Scope, as_mapping, is_whole
+from agentkernel_kb.rag.where import Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is noted about an origin: a source, or a document that has none.
+
+    Attributes:
+        version: What its loader said of its state, such as size and time; `None` where only reading it tells.
+        metadata: Digest of the metadata that it was indexed with.
+        content: Digest of its documents.
+        chunks: How many chunks it has.
+    """
+
+    version: str | None
+    metadata: str
+    content: str
+    chunks: int
+
+    def written(self) -> str:
+        """Return the entry as text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, text: str) -> Entry | None:
+        """Return what `written` made a text of, `None` for any other text: then the source is read again."""
+        try:
+            return cls(**json.loads(text))
+        except (ValueError, TypeError):
+            return None
 
 
 class Ledger(Protocol):
-    """Notes by source, and the one step that changes chunks and notes together."""
+    """Notes by origin, and the steps that change chunks and notes together."""
 
-    async def read(self, scope: str) -> dict[str, str]:
-        """Return what is noted, by source."""
+    async def read(self, scope: Scope) -> dict[str, Entry]:
+        """Return what is noted, by origin, where it is still true."""
         ...
 
     async def replace(
@@ -25,13 +58,17 @@ class Ledger(Protocol):
         document_ids: Sequence[str],
         sources: Sequence[str],
         scope: Scope,
-        noted: Mapping[str, str],
+        noted: Mapping[str, Entry],
     ) -> tuple[int, int]:
         """Replace chunks within a scope and note what is given; return how many were written and how many deleted."""
         ...
 
-    async def sources(self, scope: Scope) -> list[str]:
-        """Return the sources that have chunks within a scope."""
+    async def delete(self, where: Filter, **named: Sequence[str] | None) -> int:
+        """Delete what is named and meets a filter; return how many chunks."""
+        ...
+
+    async def held(self, scope: Scope) -> list[tuple[str | None, str]]:
+        """Return source and document of what there is within a scope."""
         ...
 
 
@@ -44,15 +81,18 @@ class StoredLedger:
     """The ledger of a store that keeps notes beside its chunks.
 
     Args:
-        store: A store with `notes(scope)` and `replace_noted(…)`.
+        store: A store with `notes(scope)`, `held(where)` and `replace_noted(…)`.
     """
 
     def __init__(self, store: Any) -> None:
         self._store = store
 
-    async def read(self, scope: str) -> dict[str, str]:
-        """Return what is noted, by source."""
-        return await self._store.notes(scope)
+    async def read(self, scope: Scope) -> dict[str, Entry]:
+        """Return what is noted, by origin. Where chunks are gone by whatever way, the note is not true any more."""
+        held: dict[str, int] = await self._store.held(scope.filter)
+        noted: dict[str, str] = await self._store.notes(scope.name)
+        entries = {origin: Entry.read(text) for origin, text in noted.items()}
+        return {origin: entry for origin, entry in entries.items() if entry is not None and entry.chunks == held.get(origin, 0)}
 
     async def replace(
         self,
@@ -61,16 +101,25 @@ class StoredLedger:
         document_ids: Sequence[str],
         sources: Sequence[str],
         scope: Scope,
-        noted: Mapping[str, str],
+        noted: Mapping[str, Entry],
     ) -> tuple[int, int]:
         """Replace chunks and notes in one transaction."""
         return await self._store.replace_noted(
-            records, document_ids=document_ids, sources=sources, where=scope.filter, scope=scope.name, noted=noted
+            records,
+            document_ids=document_ids,
+            sources=sources,
+            where=scope.filter,
+            scope=scope.name,
+            noted={origin: entry.written() for origin, entry in noted.items()},
         )
 
-    async def sources(self, scope: Scope) -> list[str]:
-        """Return the sources that have chunks within a scope."""
-        return await _sources(self._store, scope)
+    async def delete(self, where: Filter, **named: Sequence[str] | None) -> int:
+        """Delete what is named and meets a filter; return how many chunks."""
+        return await self._store.delete(**named, where=where or None)
+
+    async def held(self, scope: Scope) -> list[tuple[str | None, str]]:
+        """Return source and document of what there is within a scope."""
+        return [(each.source or None, each.document_id) for each in await self._store.list_documents(scope.filter)]
 
 
 class MemoryLedger:
@@ -82,11 +131,11 @@ class MemoryLedger:
 
     def __init__(self, store: VectorStore) -> None:
         self._store = store
-        self._notes: dict[tuple[str, str], str] = {}
+        self._notes: dict[tuple[str, str], Entry] = {}
 
-    async def read(self, scope: str) -> dict[str, str]:
-        """Return what is noted, by source."""
-        return {source: entry for (name, source), entry in self._notes.items() if name == scope}
+    async def read(self, scope: Scope) -> dict[str, Entry]:
+        """Return what is noted, by origin."""
+        return {origin: entry for (name, origin), entry in self._notes.items() if name == scope.name}
 
     async def replace(
         self,
@@ -95,32 +144,65 @@ class MemoryLedger:
         document_ids: Sequence[str],
         sources: Sequence[str],
         scope: Scope,
-        noted: Mapping[str, str],
+        noted: Mapping[str, Entry],
     ) -> tuple[int, int]:
         """Write new chunks first and delete the old ones then, so that a search never finds a source missing."""
         replace = getattr(self._store, "replace", None)
         if callable(replace) and not scope:
             counts = await cast("Any", replace)(records, document_ids=document_ids, sources=sources)
         else:
-            written = await self._store.upsert(records)
-            new = {"id": {"$nin": [record.chunk.id for record in records]}}
-            where = as_mapping(scope.refined(new)) if records else (as_mapping(scope.filter) or None)
-            named = bool(document_ids or sources)
-            deleted = await self._store.delete(document_ids=document_ids, sources=sources, where=where) if named else 0
-            counts = (written, deleted)
-        self._notes.update({(scope.name, source): entry for source, entry in noted.items()})
+            counts = await self._written_first(records, document_ids, sources, scope)
+        self._notes.update({(scope.name, origin): entry for origin, entry in noted.items()})
         return counts
 
-    async def sources(self, scope: Scope) -> list[str]:
-        """Return the sources that have chunks within a scope."""
-        return await _sources(self._store, scope)
+    async def delete(self, where: Filter, **named: Sequence[str] | None) -> int:
+        """Delete what is named and meets a filter; return how many chunks.
+
+        Raises:
+            AKConfigError: The filter cannot be said in one mapping, which is all that this store takes.
+        """
+        if not is_whole(where):
+            raise AKConfigError("This store cannot delete by several $contains of one key.")
+        sources, others = named.get("sources"), [name for name, given in named.items() if given is not None]
+        if sources is not None and others == ["sources"]:
+            self._notes = {key: entry for key, entry in self._notes.items() if key[1] not in set(sources)}
+        else:
+            self._notes = {}
+        return await self._store.delete(**named, where=as_mapping(where) or None)
+
+    async def held(self, scope: Scope) -> list[tuple[str | None, str]]:
+        """Return source and document of what there is within a scope.
+
+        Raises:
+            UnsupportedKnowledgeOperationError: The store cannot list under a filter.
+        """
+        listing = getattr(self._store, "list_documents", None)
+        if callable(listing):
+            found = await cast("Any", listing)(as_mapping(scope.filter) or None)
+            return [(each.source or None, each.document_id) for each in found]
+        if scope:
+            raise UnsupportedKnowledgeOperationError(
+                "This store cannot list the sources of one scope, so none is deleted as missing."
+            )
+        return [(source, "") for source in await self._store.list_sources()]
+
+    async def _written_first(
+        self, records: Sequence[VectorRecord], document_ids: Sequence[str], sources: Sequence[str], scope: Scope
+    ) -> tuple[int, int]:
+        written = await self._store.upsert(records) if records else 0
+        if not document_ids and not sources:
+            return written, 0
+        new = {"id": {"$nin": [record.chunk.id for record in records]}} if records else None
+        where = as_mapping(scope.refined(new)) or None
+        return written, await self._store.delete(document_ids=document_ids, sources=sources, where=where)
 
 
-async def _sources(store: Any, scope: Scope) -> list[str]:
-    if not scope:
-        return await store.list_sources()
-    if not callable(getattr(store, "list_documents", None)):
-        raise UnsupportedKnowledgeOperationError(
-            "This store cannot list the sources of one scope, so none is deleted as missing."
-        )
-    return sorted({each.source for each in await store.list_documents(as_mapping(scope.filter)) if each.source})
+def missing(held: Sequence[tuple[str | None, str]], seen: set[str], failed: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the sources, and the documents without one, that were not seen and do not stand under one that failed."""
+    under = tuple(f"{PurePath(name).as_posix().rstrip('/')}/" for name in failed)
+    gone = [
+        (source, document)
+        for source, document in held
+        if origin_of(source, document) not in seen and not (source or "").startswith(under)
+    ]
+    return sorted({source for source, _ in gone if source}), [document for source, document in gone if not source]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -10,8 +11,8 @@ from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError
 from agentkernel_kb.rag.chunk import Chunk
 from agentkernel_kb.rag.embedding import Embedding
 from agentkernel_kb.rag.protocols import SearchMode, VectorStore
-from agentkernel_kb.rag.scope import as_mapping, is_whole, only
-from agentkernel_kb.rag.stores.arguments import check_search
+from agentkernel_kb.rag.scope import asked_of, is_whole, only
+from agentkernel_kb.rag.stores.arguments import MOST_HITS, check_hits, check_search
 from agentkernel_kb.rag.values import Document, SearchHit, fill_ranks
 from agentkernel_kb.rag.where import Filter, parse_where
 
@@ -32,6 +33,10 @@ class VectorStoreRetriever:
         fetch_k: How many candidates `mmr_lambda` chooses from.
         mmr_lambda: Relevance (1) against diversity (0).
 
+    Attributes:
+        store: Where it searches.
+        embedding: What embeds questions, as it is called.
+
     Raises:
         AKConfigError: Something is out of range, or `fetch_k` is given without `mmr_lambda`.
     """
@@ -50,7 +55,7 @@ class VectorStoreRetriever:
         check_search(1, mode, score_threshold, fetch_k, mmr_lambda)
         if not isinstance(store, VectorStore):
             raise AKConfigError(f"A store has upsert, delete, search and list_sources; {type(store).__name__} has not.")
-        self._store, self._embedding = store, embedder if isinstance(embedder, Embedding) else Embedding(embedder)
+        self.store, self.embedding = store, embedder if isinstance(embedder, Embedding) else Embedding(embedder)
         self._mode: SearchMode = mode
         self._where = parse_where(where)
         self._options: dict[str, Any] = {"score_threshold": score_threshold, "mmr_lambda": mmr_lambda}
@@ -63,10 +68,23 @@ class VectorStoreRetriever:
             AKConfigError: `k` or `where` is faulty.
             KnowledgeBackendError: The embedder or the store failed.
         """
-        if not query.strip():
-            return []
-        vector = None if self._mode == "keyword" else await self._embedding.query(query)
-        return (await self.found([(query, vector)], k=k, where=where))[0]
+        return (await self.retrieve_all([query], k=k, where=where))[0]
+
+    async def retrieve_all(
+        self, queries: Sequence[str], *, k: int = 5, where: Mapping[str, Any] | Filter | None = None
+    ) -> list[list[SearchHit]]:
+        """Return the hits of each of several questions, whose vectors are made in one batch.
+
+        Raises:
+            AKConfigError: As for `retrieve`.
+            KnowledgeBackendError: As for `retrieve`.
+        """
+        asked = [query for query in queries if query.strip()]
+        none = [None] * len(asked)
+        vectors: Sequence[Sequence[float] | None] = none if self._mode == "keyword" else await self.embedding.queries(asked)
+        found = await self.found(list(zip(asked, vectors, strict=True)), k=k, where=where)
+        by_query = dict(zip(asked, found, strict=True))
+        return [by_query.get(query, []) for query in queries]
 
     async def found(
         self,
@@ -76,24 +94,25 @@ class VectorStoreRetriever:
         where: Mapping[str, Any] | Filter | None = None,
     ) -> list[list[SearchHit]]:
         """Search for each question with its vector, and return the hits of each."""
+        check_hits("k", k)
         condition = self._where & (where if isinstance(where, Filter) else parse_where(where))
-        most = k if is_whole(condition) else k * _WIDER
-        fetch_k = None if self._fetch_k is None else max(self._fetch_k, most)
+        bounds = asked_of(self.store, condition)
+        said = bounds is condition or is_whole(condition)
+        most = k if said else min(k * _WIDER, MOST_HITS)
         asked: dict[str, Any] = {
             "k": most,
-            "where": as_mapping(condition) or None,
+            "where": bounds,
             "mode": self._mode,
-            "fetch_k": fetch_k,
+            "fetch_k": None if self._fetch_k is None else max(self._fetch_k, most),
             **self._options,
         }
-        results: list[list[SearchHit]] = []
-        for text, vector in questions:
-            hits = await self._store.search(query_vector=vector, query_text=text, **asked)
-            results.append(fill_ranks(only(hits, condition)[:k]))
-        return results
+        hits = await asyncio.gather(
+            *(self.store.search(query_vector=vector, query_text=text, **asked) for text, vector in questions)
+        )
+        return [fill_ranks(only(each, condition)[:k]) for each in hits]
 
     def __repr__(self) -> str:
-        return f"VectorStoreRetriever({self._store!r}, mode={self._mode!r})"
+        return f"VectorStoreRetriever({self.store!r}, mode={self._mode!r})"
 
 
 class CallableRetriever:
@@ -170,4 +189,19 @@ def _hit_of_mapping(value: Mapping[str, Any]) -> SearchHit:
         raise KnowledgeBackendError(f"A passage that is a mapping has its text under one of {', '.join(_TEXT_KEYS)}.")
     inner: Any = value.get("metadata") if isinstance(value.get("metadata"), Mapping) else {}
     rest = {key: each for key, each in value.items() if key not in (name, "metadata", "rank", *_HIT_KEYS)}
-    return SearchHit(value[name], **{key: value.get(key) for key in _HIT_KEYS}, metadata={**rest, **inner})
+    return SearchHit(value[name], **_said(value), metadata={**rest, **inner})
+
+
+def _said(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a mapping says of its passage.
+
+    Raises:
+        KnowledgeBackendError: Its score is no number.
+    """
+    said = {key: value.get(key) for key in _HIT_KEYS}
+    score = said["score"]
+    try:
+        said["score"] = None if score is None else float(score)
+    except (TypeError, ValueError):
+        raise KnowledgeBackendError("A passage's score is a number.") from None
+    return {key: each if each is None or key == "score" else str(each) for key, each in said.items()}

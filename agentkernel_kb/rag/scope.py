@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.rag.chunk import Chunk
 from agentkernel_kb.rag.content import digest
 from agentkernel_kb.rag.values import SearchHit
-from agentkernel_kb.rag.where import CHUNK_KEYS, Filter, parse_where
+from agentkernel_kb.rag.where import CHUNK_KEYS, MISSING, Condition, Filter, kind_of, lookup, parse_where, same
+
+_LISTS = ("$in", "$nin")
+_STRICTER: Mapping[str, Callable[[Any, Any], Any]] = {"$gt": max, "$gte": max, "$lt": min, "$lte": min}
 
 
 class Scope:
@@ -25,7 +28,7 @@ class Scope:
 
     def __init__(self, where: Mapping[str, Any] | None) -> None:
         self.filter = parse_where(where, subject="The scope")
-        self.name = digest("scope", json.dumps(dict(where or {}), sort_keys=True, default=sorted)) if self.filter else ""
+        self.name = digest("scope", _canonical(self.filter)) if self.filter else ""
         self._stamped = {each.key: each.operand for each in self.filter.conditions if each.operator == "$eq"}
         for key in self._stamped.keys() & set(CHUNK_KEYS):
             raise AKConfigError(f"The scope names '{key}', which is a chunk's own; scope by metadata.")
@@ -53,6 +56,14 @@ class Scope:
         plain = {key: each["$eq"] if set(each) == {"$eq"} else each for key, each in own.items()}
         return {**asked, **plain} or None
 
+    def kept(self, hits: Iterable[SearchHit]) -> list[SearchHit]:
+        """Return the hits of a retriever with a filter language of its own that do not say themselves that they are outside."""
+        return [hit for hit in hits if all(self._may(hit, each) for each in self.filter.conditions)]
+
+    def _may(self, hit: SearchHit, condition: Condition) -> bool:
+        value = lookup(hit.metadata, condition.key)
+        return value is MISSING or condition.holds(value)
+
     def stamped(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """Return metadata with the scope's own values in place of any others."""
         return {**metadata, **self._stamped}
@@ -75,18 +86,23 @@ class Scope:
         return f"Scope({sorted({each.key for each in self.filter.conditions})})"
 
 
+def asked_of(store: object, where: Filter) -> Filter | dict[str, Any] | None:
+    """Return a filter as a store takes it: as it is where the store can, else as a mapping, `None` for no bounds."""
+    return where if getattr(store, "takes_filters", False) else as_mapping(where) or None
+
+
 def as_mapping(where: Filter) -> dict[str, Any]:
-    """Return a filter as a mapping for a store; a condition that a mapping has no second place for is left to `only`."""
+    """Return a filter as a mapping for a store. Two texts that have to be contained are one too many: see `is_whole`."""
     mapping: dict[str, dict[str, Any]] = {}
     for condition in where.conditions:
-        operand: Any = list(condition.operand) if condition.operator in ("$in", "$nin") else condition.operand
-        mapping.setdefault(condition.key, {}).setdefault(condition.operator, operand)
+        _join(mapping.setdefault(condition.key, {}), condition)
     return mapping
 
 
 def is_whole(where: Filter) -> bool:
     """Tell whether `as_mapping` says all of a filter."""
-    return len({(each.key, each.operator) for each in where.conditions}) == len(where.conditions)
+    contained = {(each.key, repr(each.operand)) for each in where.conditions if each.operator == "$contains"}
+    return len(contained) == len({key for key, _ in contained})
 
 
 def only(hits: Iterable[SearchHit], where: Filter) -> list[SearchHit]:
@@ -96,3 +112,46 @@ def only(hits: Iterable[SearchHit], where: Filter) -> list[SearchHit]:
         for hit in hits
         if where.matches(hit.metadata, chunk_id=hit.chunk_id or "", document_id=hit.document_id or "", source=hit.source)
     ]
+
+
+def _canonical(where: Filter) -> str:
+    """Return a filter as a text that is the same however it was spelt."""
+    parts = [
+        [each.key, each.operator, sorted(map(_json, each.operand)) if each.operator in _LISTS else each.operand]
+        for each in where.conditions
+    ]
+    return json.dumps(sorted(map(_json, parts)))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _join(operators: dict[str, Any], condition: Condition) -> None:
+    """Add a condition to those of its key, so that both hold where one operator stands there twice."""
+    operator, operand = condition.operator, condition.operand
+    if operator in _LISTS or (operator in ("$eq", "$ne") and operator in operators):
+        values: list[Any] = list(operand) if operator in _LISTS else [operand]
+        _narrow(operators, "$in" if operator in ("$in", "$eq") else "$nin", values)
+    elif operator in _STRICTER and operator in operators:
+        _tighten(operators, operator, operand)
+    else:
+        operators.setdefault(operator, operand)
+
+
+def _narrow(operators: dict[str, Any], operator: str, values: list[Any]) -> None:
+    there: list[Any] | None = operators.get(operator)
+    if there is None:
+        operators[operator] = values
+    elif operator == "$nin":
+        operators[operator] = [*there, *values]
+    else:
+        operators[operator] = [value for value in there if any(same(value, each) for each in values)]
+
+
+def _tighten(operators: dict[str, Any], operator: str, operand: Any) -> None:
+    there = operators[operator]
+    if kind_of(there) == kind_of(operand):
+        operators[operator] = _STRICTER[operator](there, operand)
+    else:
+        _narrow(operators, "$in", [])  # Nothing is a number and a text.

@@ -36,7 +36,13 @@ class SyncKnowledge:
         """See `Knowledge.search`."""
         return run(self._knowledge.search(query, k=k, where=where))
 
-    def retrieve(self, query: str, *, k: int = 5, where: Mapping[str, Any] | None = None) -> list[SearchHit]:
+    def search_all(
+        self, queries: Sequence[str], *, k: int | None = None, where: Mapping[str, Any] | None = None
+    ) -> list[list[SearchHit]]:
+        """See `Knowledge.search_all`."""
+        return run(self._knowledge.search_all(queries, k=k, where=where))
+
+    def retrieve(self, query: str, *, k: int | None = None, where: Mapping[str, Any] | None = None) -> list[SearchHit]:
         """See `Knowledge.retrieve`."""
         return run(self._knowledge.retrieve(query, k=k, where=where))
 

@@ -122,13 +122,17 @@ class ChunkIndex:
         """Tell whether so many chunks are gone that the index is better built anew."""
         return len(self.table) > _REBUILT_FROM and self.table.count < len(self.table) * 4 // 5
 
+    def mask(self, where: Filter) -> bytearray:
+        """Return for each slot 1 where it is alive and meets the filter, else 0. The caller must not change it."""
+        return self.table.mask(where, self._use)
+
     def search(self, asked: Asked) -> list[tuple[int, float]]:
         """Return slots with their scores in [0, 1], best first.
 
         Raises:
             AKConfigError: The question's vector is of another length than the others, or is missing.
         """
-        mask = self.table.mask(asked.where, self._use)
+        mask = self.mask(asked.where)
         scores = self._scores(asked, mask)
         most = asked.k if asked.mmr_lambda is None else (asked.fetch_k or max(4 * asked.k, 20))
         found = self._use.best(scores, mask, asked.floor, most, self.table.ids.__getitem__)

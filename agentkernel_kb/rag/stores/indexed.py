@@ -5,64 +5,24 @@ from __future__ import annotations
 import asyncio
 import threading
 from abc import ABC, abstractmethod
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar
 
 from agentkernel_kb.errors import AKConfigError
-from agentkernel_kb.rag.chunk import Chunk, VectorRecord
-from agentkernel_kb.rag.chunkers.headings import HEADINGS
+from agentkernel_kb.rag.chunk import Chunk, VectorRecord, origin_of
 from agentkernel_kb.rag.index.analysis import Analysis, widened
 from agentkernel_kb.rag.index.arrays import unit
 from agentkernel_kb.rag.index.index import Asked, ChunkIndex
 from agentkernel_kb.rag.index.table import Metadata
 from agentkernel_kb.rag.protocols import SearchMode
-from agentkernel_kb.rag.stores.arguments import check_records, check_search, check_share, names_of
+from agentkernel_kb.rag.stores.arguments import MODES, check_records, check_search, check_share, names_of
+from agentkernel_kb.rag.stores.rows import Notes, Row, heading_of
 from agentkernel_kb.rag.values import DocumentSummary, SearchHit
 from agentkernel_kb.rag.where import EVERYTHING, Filter, parse_where
 
 T = TypeVar("T")
-
-SEMANTIC_SHARE = 0.7
-"""The vectors' share of a hybrid score where they carry meaning."""
-
-LEXICAL_SHARE = 0.1
-"""Their share where they are hashed words, which the words themselves say better."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A chunk as it is stored.
-
-    Attributes:
-        id: Its identifier.
-        chunk: The chunk.
-        metadata: Its metadata as it is held.
-        counts: Its terms.
-        vector: Its vector, of length 1.
-    """
-
-    id: str
-    chunk: Chunk
-    metadata: Metadata
-    counts: Mapping[str, int]
-    vector: array[float]
-
-
-@dataclass(frozen=True, slots=True)
-class Notes:
-    """What is to be noted about sources.
-
-    Attributes:
-        scope: Name of the scope that the notes are of.
-        by_source: The notes; `None` for a change that is made without any.
-    """
-
-    scope: str = ""
-    by_source: Mapping[str, str] | None = None
 
 
 class IndexedStore(ABC):
@@ -72,6 +32,12 @@ class IndexedStore(ABC):
         analysis: How texts become terms.
         vector_share: The vectors' share of a hybrid score, in [0, 1]; the words have the rest.
     """
+
+    takes_filters: ClassVar[bool] = True
+    """Every `where` may be a parsed `Filter` too, which says more than a mapping can."""
+
+    modes: ClassVar[tuple[SearchMode, ...]] = MODES
+    """How it can rank."""
 
     def __init__(self, analysis: Analysis | None, vector_share: float) -> None:
         check_share("vector_share", vector_share)
@@ -148,7 +114,7 @@ class IndexedStore(ABC):
         *,
         ids: Sequence[str] | None = None,
         document_ids: Sequence[str] | None = None,
-        where: Mapping[str, Any] | None = None,
+        where: Mapping[str, Any] | Filter | None = None,
         sources: Sequence[str] | None = None,
     ) -> int:
         """Delete the chunks that `ids`, `document_ids` or `sources` name and that meet `where`, and return how many.
@@ -157,7 +123,7 @@ class IndexedStore(ABC):
             AKConfigError: No criterion is given, or one is faulty.
         """
         named = [names_of("ids", ids), names_of("document_ids", document_ids), names_of("sources", sources)]
-        condition = parse_where(where)
+        condition = where if isinstance(where, Filter) else parse_where(where)
         if all(each is None for each in named) and not condition:
             raise AKConfigError("delete() needs a criterion: ids, document_ids, sources or where.")
 
@@ -227,8 +193,8 @@ class IndexedStore(ABC):
             table = self._index.table
             counts: Counter[str] = Counter()
             first: dict[str, int] = {}
-            for slot in table.slots():
-                if table.meets(slot, condition):
+            for slot, taken in enumerate(self._index.mask(condition)):
+                if taken:
                     counts[table.document_ids[slot]] += 1
                     first.setdefault(table.document_ids[slot], slot)
             summaries = (
@@ -239,13 +205,23 @@ class IndexedStore(ABC):
 
         return await self._read(listed)
 
+    async def held(self, where: Filter = EVERYTHING) -> dict[str, int]:
+        """Return how many chunks there are of each source, and of each document without one, that meet a filter."""
+
+        def counted() -> dict[str, int]:
+            table, mask = self._index.table, self._index.mask(where)
+            slots = (slot for slot, taken in enumerate(mask) if taken)
+            return dict(Counter(origin_of(table.sources[slot], table.document_ids[slot]) for slot in slots))
+
+        return await self._read(counted)
+
     async def count(self, where: Mapping[str, Any] | Filter | None = None) -> int:
         """Return how many chunks meet `where`."""
         condition = where if isinstance(where, Filter) else parse_where(where)
 
         def counted() -> int:
             table = self._index.table
-            return sum(table.meets(slot, condition) for slot in table.slots()) if condition else table.count
+            return sum(self._index.mask(condition)) if condition else table.count
 
         return await self._read(counted)
 
@@ -266,6 +242,14 @@ class IndexedStore(ABC):
             return sorted(self._chunks(slots), key=lambda chunk: (chunk.document_id, chunk.chunk_index, chunk.id))
 
         return await self._read(found)
+
+    @abstractmethod
+    async def fingerprint(self) -> dict[str, Any]:
+        """Return what was noted with `note_fingerprint`: under which model and chunking the corpus was made."""
+
+    @abstractmethod
+    async def note_fingerprint(self, fingerprint: Mapping[str, Any]) -> None:
+        """Note under which model and chunking the corpus is made."""
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[object]:
@@ -326,7 +310,7 @@ class IndexedStore(ABC):
 
     def _row(self, name: str, record: VectorRecord) -> Row:
         chunk = record.chunk
-        counts = self._analysis.counts(chunk.text, _heading(chunk))
+        counts = self._analysis.counts(chunk.text, heading_of(chunk))
         return Row(name, chunk, Metadata.of(chunk.metadata), counts, unit(record.embedding))
 
     def _change(self, rows: Sequence[Row], gone: Callable[[], Iterable[int]], notes: Notes | None = None) -> tuple[int, int]:
@@ -349,10 +333,10 @@ class IndexedStore(ABC):
         return len(rows), len(dropped)
 
     def _touched(self, rows: Iterable[Row], dropped: Iterable[int]) -> set[str]:
-        """Return the sources that a change concerns; of chunks without one their documents."""
+        """Return the origins that a change concerns."""
         table = self._index.table
-        written = {row.chunk.source or row.chunk.document_id for row in rows}
-        return written | {table.sources[slot] or table.document_ids[slot] for slot in dropped}
+        written = {origin_of(row.chunk.source, row.chunk.document_id) for row in rows}
+        return written | {origin_of(table.sources[slot], table.document_ids[slot]) for slot in dropped}
 
     def _put(self, row: Row) -> int:
         chunk = row.chunk
@@ -384,10 +368,3 @@ class IndexedStore(ABC):
             SearchHit(chunk.text, score, chunk.source, chunk.metadata, chunk.document_id, chunk.id, rank)
             for rank, (chunk, (_, score)) in enumerate(zip(chunks, found, strict=True), 1)
         ]
-
-
-def _heading(chunk: Chunk) -> str:
-    """Return what stands above a chunk: its title and headings, which say more than its other words."""
-    headings: object = chunk.metadata.get(HEADINGS)
-    parts: list[object] = [chunk.metadata.get("title"), *(cast("list[object]", headings) if isinstance(headings, list) else [])]
-    return " ".join(part for part in parts if isinstance(part, str))

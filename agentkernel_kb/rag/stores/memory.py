@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from agentkernel_kb.rag.chunk import Chunk
 from agentkernel_kb.rag.content import Content
 from agentkernel_kb.rag.index.analysis import Analysis
-from agentkernel_kb.rag.stores.indexed import SEMANTIC_SHARE, IndexedStore, Notes, Row
+from agentkernel_kb.rag.stores.indexed import IndexedStore
+from agentkernel_kb.rag.stores.rows import SEMANTIC_SHARE, Notes, Row
 
 
 class InMemoryVectorStore(IndexedStore):
@@ -26,6 +28,15 @@ class InMemoryVectorStore(IndexedStore):
         super().__init__(analysis, vector_share)
         self._held: dict[str, tuple[Content, int, int]] = {}
         self._notes: dict[tuple[str, str], str] = {}
+        self._fingerprint: dict[str, Any] = {}
+
+    async def fingerprint(self) -> dict[str, Any]:
+        """Return what was noted with `note_fingerprint`: under which model and chunking the corpus was made."""
+        return dict(self._fingerprint)
+
+    async def note_fingerprint(self, fingerprint: Mapping[str, Any]) -> None:
+        """Note under which model and chunking the corpus is made."""
+        self._fingerprint = dict(fingerprint)
 
     def __repr__(self) -> str:
         return f"InMemoryVectorStore({self._index.table.count} chunks)"

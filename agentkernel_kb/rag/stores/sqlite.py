@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError
 from agentkernel_kb.rag.chunk import Chunk
 from agentkernel_kb.rag.content import TextBlock, content_from
 from agentkernel_kb.rag.index.analysis import Analysis
 from agentkernel_kb.rag.index.index import ChunkIndex
 from agentkernel_kb.rag.index.table import Metadata
-from agentkernel_kb.rag.stores.indexed import SEMANTIC_SHARE, IndexedStore, Notes, Row
+from agentkernel_kb.rag.stores.indexed import IndexedStore
+from agentkernel_kb.rag.stores.rows import SEMANTIC_SHARE, Notes, Row
 from agentkernel_kb.rag.stores.sqlite_file import SQLiteFile, packed_terms, unpacked_terms
 
 _MOST_GONE = 10_000
@@ -147,6 +148,17 @@ class SQLiteVectorStore(IndexedStore):
             self._forget()
         if version == self._version:
             return
+        try:
+            self._catch_up(connection)
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
+            self._forget()
+            raise KnowledgeBackendError(f"The store on {self.path.name} is damaged: restore it, or index anew.") from error
+        self._version, self._epoch = version, epoch
+        if self._index.is_sparse():
+            self._rebuild()
+
+    def _catch_up(self, connection: sqlite3.Connection) -> None:
+        """Read what is newer than the last number that was read of each table."""
         for number, row in connection.execute(_GONE, (self._number, self._last_gone)):
             self._last_gone = number
             slot = self._slot_of_row.pop(row, None)
@@ -159,9 +171,6 @@ class SQLiteVectorStore(IndexedStore):
         ):
             metadata, counts = Metadata(shared, tuple(json.loads(own))), unpacked_terms(terms, self._terms)
             self._note_row(row, self._index.put(name, document, source, metadata, counts, array("f", vector)))
-        self._version, self._epoch = version, epoch
-        if self._index.is_sparse():
-            self._rebuild()
 
     def _keep(self, rows: Sequence[Row], gone: Sequence[str]) -> None:
         connection = self._file.connection()

@@ -13,6 +13,10 @@ from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, Knowledg
 
 FORMAT = 1
 _BUSY_SECONDS = 30.0
+_DAMAGED = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
+_OF_PARENTS: list[sqlite3.Connection] = []
+"""Connections that a process was born with. They are never closed there, since that could drop its parent's file locks."""
+
 _APPLICATION_ID = 0x4B42_5241  # "KBRA", so that another program's file is not taken for one of ours.
 
 _TABLES = """
@@ -64,7 +68,10 @@ class SQLiteFile:
         """
         if self._closed:
             raise KnowledgeStateError(f"The store on {self._path.name} is closed.")
-        if self._connection is None or self._process != os.getpid():
+        if self._connection is not None and self._process != os.getpid():
+            _OF_PARENTS.append(self._connection)
+            self._connection = None
+        if self._connection is None:
             self._connection, self._process = self._opened(), os.getpid()
         return self._connection
 
@@ -81,7 +88,8 @@ class SQLiteFile:
             try:
                 yield connection
             except BaseException:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
         except sqlite3.Error as error:
@@ -102,13 +110,16 @@ class SQLiteFile:
             try:
                 yield connection
             finally:
-                connection.execute("COMMIT")
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise self.failure(error) from error
 
     def failure(self, error: sqlite3.Error) -> KnowledgeBackendError:
         """Return what to raise for an error of SQLite."""
-        return KnowledgeBackendError(f"The store on {self._path.name} failed: {error.sqlite_errorname}.")
+        if _primary(error) in _DAMAGED:
+            return KnowledgeBackendError(f"The store on {self._path.name} is damaged: restore it, or index anew.")
+        return KnowledgeBackendError(f"The store on {self._path.name} failed: {_name(error)}.")
 
     def close(self) -> None:
         """Close it. May be called twice."""
@@ -127,33 +138,60 @@ class SQLiteFile:
             self._prepared(connection)
         except BaseException as error:
             connection.close()
+            if isinstance(error, sqlite3.Error) and _primary(error) == sqlite3.SQLITE_NOTADB:
+                raise AKConfigError(f"{self._path} is no corpus of this library.") from error
             if isinstance(error, sqlite3.Error):
-                raise AKConfigError(f"{self._path} is no corpus of this library, or is damaged.") from error
+                raise self.failure(error) from error
             raise
         return connection
 
     def _prepared(self, connection: sqlite3.Connection) -> None:
-        """Make the tables where there are none, under the write lock, so that two processes do not both do so."""
+        """Make the tables where there are none. Nothing is changed in a file that is none of ours."""
+        if not self._is_ours(connection):
+            self._make(connection)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+
+    def _is_ours(self, connection: sqlite3.Connection) -> bool:
+        """Tell whether the tables are there; `False` for an empty file.
+
+        Raises:
+            AKConfigError: There are others.
+        """
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if not tables:
+            return False
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if application != _APPLICATION_ID:
+            raise AKConfigError(f"{self._path} is a database of something else; give the corpus a file of its own.")
+        if version > FORMAT:
+            raise AKConfigError(f"{self._path} was written by a newer version of agentkernel-kb.")
+        return True
+
+    def _make(self, connection: sqlite3.Connection) -> None:
+        """Make the tables under the write lock, unless another process was faster."""
         connection.execute("BEGIN IMMEDIATE")
         try:
-            (application,) = connection.execute("PRAGMA application_id").fetchone()
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            if not tables:
+            if not self._is_ours(connection):
                 for statement in _TABLES.split(";\n"):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
-            elif application != _APPLICATION_ID:
-                raise AKConfigError(f"{self._path} is a database of something else; give the corpus a file of its own.")
-            elif version > FORMAT:
-                raise AKConfigError(f"{self._path} was written by a newer version of agentkernel-kb.")
         except BaseException:
             connection.execute("ROLLBACK")
             raise
         connection.execute("COMMIT")
+
+
+def _primary(error: sqlite3.Error) -> int:
+    """Return SQLite's code of an error without what narrows it down; -1 for one that Python itself raised."""
+    code: int = getattr(error, "sqlite_errorcode", -1)
+    return code & 0xFF if code >= 0 else -1
+
+
+def _name(error: sqlite3.Error) -> str:
+    return getattr(error, "sqlite_errorname", type(error).__name__)
 
 
 def packed_terms(counts: Mapping[str, int], number_of: Mapping[str, int]) -> bytes:
