@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -24,13 +24,14 @@ def stat_of(path: str, info: os.stat_result) -> DocumentStat:
     return DocumentStat(path, info.st_size, info.st_mtime, version)
 
 
-def walk(root: str, prefix: str, on_skip: OnSkip | None) -> Iterator[DocumentStat]:
+def walk(root: str, prefix: str, on_skip: OnSkip | None, *, leave_out: Collection[str] = ()) -> Iterator[DocumentStat]:
     """Yield the documents beneath a folder, sorted by path; hidden names, devices, loops and ways out are passed over.
 
     Args:
         root: Absolute path of the root.
         prefix: Normal path of the folder.
-        on_skip: Is told what is passed over and why, hidden names aside.
+        on_skip: Is told what is passed over and why, hidden names and those of `leave_out` aside.
+        leave_out: Names of folders that are not entered, wherever they stand.
 
     Raises:
         FileNotFoundError: There is no such folder.
@@ -38,7 +39,7 @@ def walk(root: str, prefix: str, on_skip: OnSkip | None) -> Iterator[DocumentSta
         KnowledgeConnectionError: The root cannot be opened.
         KnowledgeBackendError: The folder cannot be read.
     """
-    yield from _Walk(root, on_skip or _ignore).documents(prefix)
+    yield from _Walk(root, on_skip or _ignore, leave_out).documents(prefix)
 
 
 def _ignore(path: str, reason: str) -> None:
@@ -92,8 +93,8 @@ class _Entry:
 
 
 class _Walk:
-    def __init__(self, root: str, on_skip: OnSkip) -> None:
-        self._root, self._on_skip = root, on_skip
+    def __init__(self, root: str, on_skip: OnSkip, leave_out: Collection[str]) -> None:
+        self._root, self._on_skip, self._leave_out = root, on_skip, leave_out
         self._stack: list[_Frame] = []
 
     def documents(self, prefix: str) -> Iterator[DocumentStat]:
@@ -137,7 +138,7 @@ class _Walk:
 
     def _entry(self, frame: _Frame, found: os.DirEntry[str]) -> _Entry | None:
         name = found.name
-        if name.startswith("."):
+        if name.startswith(".") or (name in self._leave_out and found.is_dir()):
             return None
         if fault := segment_fault(name) or _too_long(frame.path, name):
             return self._skip(frame, name, fault)

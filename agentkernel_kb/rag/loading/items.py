@@ -16,15 +16,19 @@ class SourceItem:
 
     Attributes:
         source: What it is called.
-        load: Reads it.
+        load: Reads it, or raises why it cannot be read.
         version: What changes whenever it does, such as size and time; `None` where only reading it tells.
-        skipped: It is left out on purpose, such as a binary file.
+        skipped: It is left out on purpose, such as a file of a kind that is not read.
+        reason: Why it is left out.
+        identity: What is the same however it is spelled, such as the whole path of a file; `None` for what has none.
     """
 
     source: str
     load: Callable[[], Awaitable[list[Document]]]
     version: str | None = None
     skipped: bool = False
+    reason: str = ""
+    identity: str | None = None
 
 
 @runtime_checkable
@@ -39,13 +43,13 @@ class StreamingLoader(Protocol):
 async def items_of(loader: Loader, source: Any, metadata: Mapping[str, Any] | None) -> AsyncIterator[SourceItem]:
     """Yield what stands in a source: as its loader streams it, or all of it as one item."""
     if isinstance(source, Document):
-        yield _given(source, metadata)
+        yield given(source, metadata)
     elif isinstance(loader, StreamingLoader):
         async for item in loader.items(source, metadata=metadata):
             yield item
     else:
         for document in await loader.load(source, metadata=metadata):
-            yield _given(document, None)
+            yield given(document, None)
 
 
 def name_of(source: Any) -> str:
@@ -56,10 +60,19 @@ def name_of(source: Any) -> str:
     return text if text and len(text) <= 300 and "\n" not in text else type(source).__name__
 
 
-def _given(document: Document, metadata: Mapping[str, Any] | None) -> SourceItem:
-    made = Document(document.text, document.source, {**document.metadata, **(metadata or {})}, document.id, document.media_type)
+def given(document: Document, metadata: Mapping[str, Any] | None) -> SourceItem:
+    """Return a document as an item, with more metadata."""
+    made = document
+    if metadata:
+        merged = {**document.metadata, **metadata}
+        made = Document(document.text, document.source, merged, document.id, document.media_type)
+    return SourceItem(made.source or made.id, of_documents([made]))
+
+
+def of_documents(documents: list[Document]) -> Callable[[], Awaitable[list[Document]]]:
+    """Return what loads documents that are there already."""
 
     async def load() -> list[Document]:
-        return [made]
+        return documents
 
-    return SourceItem(made.source or made.id, load)
+    return load

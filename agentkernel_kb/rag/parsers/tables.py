@@ -1,42 +1,58 @@
-"""Rows of CSV and TSV, and JSON, as text that can be cut and found."""
+"""Rows of CSV and TSV as lines that can be cut and found."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
+from typing import ClassVar
 
-_MOST_FIELD_CHARS = 1 << 20
+from agentkernel_kb.rag.parsers.base import Reading, TextFormatParser, reading
+
+_MOST_GROWTH, _FREE_CHARS = 4, 100_000
 
 
-def text_of_rows(text: str, delimiter: str) -> str:
-    """Return a table as one line for each row, `column: value; …`; the first row names the columns."""
-    csv.field_size_limit(_MOST_FIELD_CHARS)
+class CSVParser(TextFormatParser):
+    """Reads CSV and TSV: one line for each row, `column: value; column: value`; the first row names the columns.
+
+    What is no table, or would grow to a multiple of its size by the names of its columns, stays as it is.
+    """
+
+    supported_media_types: ClassVar[list[str]] = ["text/csv", "text/tab-separated-values"]
+    extensions = (".csv", ".tsv", ".tab")
+
+    def read(self, text: str) -> Reading:
+        """Return the rows as lines."""
+        return reading(_rows_as_lines(text), "text/plain")
+
+
+def _rows_as_lines(text: str) -> str:
+    limit = _MOST_GROWTH * len(text) + _FREE_CHARS
+    lines: list[str] = []
+    names: list[str] = []
+    size = 0
     try:
-        rows = [
-            [field.strip() for field in row] for row in csv.reader(io.StringIO(text), delimiter=_delimiter(text, delimiter))
-        ]
-    except csv.Error:
+        for number, row in enumerate(csv.reader(io.StringIO(text, newline=None), delimiter=_delimiter(text))):
+            fields = [" ".join(field.split()) for field in row]
+            if not number:
+                names = fields
+                continue
+            lines.append(_line(names, fields))
+            size += len(lines[-1])
+            if size > limit:
+                return text
+    except csv.Error:  # A field without an end, for instance.
         return text
-    if len(rows) < 2:
-        return text
-    names, *others = rows
-    return "\n".join(_row(names, row) for row in others if any(row))
+    return "\n".join(line for line in lines if line) if lines else text
 
 
-def text_of_json(text: str) -> str:
-    """Return JSON indented; what is no JSON is returned as it is, and of JSON lines each as its own."""
-    try:
-        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return text
+def _line(names: list[str], fields: list[str]) -> str:
+    named = len(names)
+    return "; ".join(
+        f"{names[place]}: {field}" if place < named and names[place] else field for place, field in enumerate(fields) if field
+    )
 
 
-def _row(names: list[str], row: list[str]) -> str:
-    named = [f"{names[place]}: {value}" if place < len(names) and names[place] else value for place, value in enumerate(row)]
-    return "; ".join(part for part, value in zip(named, row, strict=True) if value)
-
-
-def _delimiter(text: str, usual: str) -> str:
-    first = text.split("\n", 1)[0]
-    return usual if usual in first else next((other for other in (";", "\t", "|") if other in first), usual)
+def _delimiter(text: str) -> str:
+    """Return what separates the fields of the first line: the mark that stands there most often."""
+    first = text[: text.find("\n", 0, 65_536)] if "\n" in text[:65_536] else text[:65_536]
+    return max(",;\t|", key=first.count)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import codecs
 from typing import ClassVar
 
-from agentkernel_kb.rag.content import TextBlock
-from agentkernel_kb.rag.parsers.base import ParserBase
-from agentkernel_kb.rag.values import Section
-
-_MOST_PATH_CHARS = 4_096
+from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.rag.parsers.base import Reading, TextFormatParser, reading
 
 
-class TextParser(ParserBase):
+class TextParser(TextFormatParser):
     """Reads any text as it is.
 
     Args:
         encoding: Encoding of bytes and of files; what does not decode is replaced.
+
+    Raises:
+        AKConfigError: There is no such encoding.
     """
 
     supported_media_types: ClassVar[list[str]] = [
@@ -29,26 +29,34 @@ class TextParser(ParserBase):
         "application/xml",
         "application/x-yaml",
     ]
+    extensions = (".csv", ".html", ".htm", ".json", ".md", ".markdown", ".rst", ".txt", ".xml", ".yaml", ".yml")
 
     def __init__(self, encoding: str = "utf-8") -> None:
+        try:
+            "".encode(encoding)
+            codecs.lookup(encoding)
+        except LookupError:
+            raise AKConfigError(f"TextParser: there is no encoding of text {encoding!r}; 'utf-8' is one.") from None
         self.encoding = encoding
 
-    @classmethod
-    def supported_extensions(cls) -> list[str]:
-        """Return the suffixes of files that it reads."""
-        return [".csv", ".html", ".htm", ".json", ".md", ".markdown", ".rst", ".txt", ".xml", ".yaml", ".yml"]
+    def read(self, text: str) -> Reading:
+        """Return the text as one section."""
+        return reading(text, "text/plain")
 
-    async def parse(self, file: bytes | str, filename: str) -> list[Section]:
-        """Return the text as one section. A string that names a file is read, any other is the text itself."""
-        if isinstance(file, str):
-            text = Path(file).read_text(self.encoding, "replace") if _is_file(file) else file
-        else:
-            text = file.decode(self.encoding, "replace")
-        return [Section(TextBlock(text), filename)]
+    def decode(self, content: bytes, charset: str | None = None) -> str:
+        """Return bytes in the encoding that was given to the parser; what does not decode is replaced."""
+        return content.decode(self.encoding, "replace").removeprefix("\ufeff")
+
+    def __repr__(self) -> str:
+        return f"TextParser({self.encoding!r})"
 
 
-def _is_file(text: str) -> bool:
-    try:
-        return len(text) <= _MOST_PATH_CHARS and Path(text).is_file()
-    except (OSError, ValueError):
-        return False
+class PlainParser(TextFormatParser):
+    """Reads plain text, YAML and TOML as they are, in whatever encoding. YAML is not resolved: no alias can explode."""
+
+    supported_media_types: ClassVar[list[str]] = ["text/plain", "application/x-yaml", "application/yaml", "application/toml"]
+    extensions = (".txt", ".yaml", ".yml", ".toml")
+
+    def read(self, text: str) -> Reading:
+        """Return the text as one section."""
+        return reading(text, "text/plain")
