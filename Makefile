@@ -60,9 +60,9 @@ pytest-crewai: $(CREWAI)/installed $(VENV)/dev  ## Check the types and run the t
 attack: $(VENV)/dev  ## Run the attack corpora on the engines and print both rates
 	@$(BIN)/python tests/corpora/attack.py
 
-stress: $(VENV)/installed $(VENV)/dev  ## Kill writers of folders and bundles a thousand times, and swap links under readers
-	KB_STRESS_KILLS=1000 KB_STRESS_RACES=20000 $(PYTEST) tests/integration/test_local_store_writers.py \
-		tests/integration/test_okf_killed.py -o timeout=0 $(ARGS)
+stress: $(VENV)/installed $(VENV)/dev  ## Kill writers of folders, bundles and corpora again and again, and swap links under readers
+	KB_STRESS_KILLS=1000 KB_STRESS_RACES=20000 KB_STRESS_RAG_KILLS=200 $(PYTEST) tests/integration/test_local_store_writers.py \
+		tests/integration/test_okf_killed.py tests/integration/test_rag_killed.py -o timeout=0 $(ARGS)
 
 servers:  ## Start the real servers that tests and `demo.py --servers` use, each on its own port of loopback
 	@for name in postgres s3 chroma neo4j trino; do servers/$$name.sh start || exit 1; done

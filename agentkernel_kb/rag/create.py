@@ -13,7 +13,7 @@ from agentkernel_kb.rag.chunkers import RecursiveCharacterSplitter
 from agentkernel_kb.rag.embedding import Embedding
 from agentkernel_kb.rag.knowledge import Knowledge, Progress
 from agentkernel_kb.rag.loading.loader import AutoLoader
-from agentkernel_kb.rag.protocols import Embedder, Loader, Reranker, SearchMode, Splitter, VectorStore
+from agentkernel_kb.rag.protocols import AnyEmbedder, Loader, Reranker, SearchMode, Splitter, VectorStore
 from agentkernel_kb.rag.retrievers import VectorStoreRetriever
 from agentkernel_kb.rag.stores import LEXICAL_SHARE, SEMANTIC_SHARE, InMemoryVectorStore, SQLiteVectorStore
 
@@ -31,7 +31,7 @@ def create_knowledge(
     context_max_chars: int = 12_000,
     loader: Loader | None = None,
     splitter: Splitter | None = None,
-    embedder: Embedder | None = None,
+    embedder: AnyEmbedder | None = None,
     store: VectorStore | None = None,
     reranker: Reranker | None = None,
     mode: SearchMode | None = None,
@@ -104,7 +104,7 @@ def create_knowledge(
         retriever,
         loader=loader or AutoLoader(),
         splitter=splitter or RecursiveCharacterSplitter(),
-        embedder=chosen,  # type: ignore[arg-type] # A plain embedder is as good as an asynchronous one.
+        embedder=chosen,
         store=held,
         pending_sources=sources,
         **general,

@@ -14,7 +14,7 @@ from agentkernel_kb.rag.chunk import Chunk
 from agentkernel_kb.rag.embedding import Embedding
 from agentkernel_kb.rag.fingerprint import check_indexing, check_model
 from agentkernel_kb.rag.ingest import Indexer
-from agentkernel_kb.rag.protocols import Embedder, Loader, Reranker, Retriever, Splitter, VectorStore
+from agentkernel_kb.rag.protocols import AnyEmbedder, Loader, Reranker, Retriever, Splitter, VectorStore
 from agentkernel_kb.rag.retrievers import CallableRetriever, VectorStoreRetriever, as_hits
 from agentkernel_kb.rag.scope import Scope, asked_of
 from agentkernel_kb.rag.stores.arguments import MOST_HITS, check_hits, check_share
@@ -65,7 +65,7 @@ class Knowledge:
         score_threshold: float | None = None,
         loader: Loader | None = None,
         splitter: Splitter | None = None,
-        embedder: Embedder | None = None,
+        embedder: AnyEmbedder | None = None,
         store: VectorStore | None = None,
         context_max_chars: int = 12_000,
         pending_sources: Any | Sequence[Any] | None = None,

@@ -43,6 +43,21 @@ class Embedder(Protocol):
         ...
 
 
+class PlainEmbedder(Protocol):
+    """Turns texts into vectors without an event loop; it is called in a thread."""
+
+    def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return one vector for each text, in order."""
+        ...
+
+    def embed_query(self, text: str) -> list[float]:
+        """Return the vector of a question."""
+        ...
+
+
+AnyEmbedder = Embedder | PlainEmbedder
+
+
 @runtime_checkable
 class VectorStore(Protocol):
     """Holds chunks with their vectors, and ranks them."""

@@ -156,7 +156,8 @@ def test_what_was_deleted_in_any_way_is_indexed_again(kind: str, tmp_path: Path)
     given = [Document("About cats.", "cats.md", {"topic": "cats"}), "About dogs."]
     knowledge.sync.add(given)
     ids = [hit.chunk_id or "" for hit in knowledge.sync.search("dogs", k=1)]
-    for criteria in ({"where": {"topic": "cats"}}, {"ids": ids}, {"sources": ["cats.md"]}):
+    each: list[dict[str, Any]] = [{"where": {"topic": "cats"}}, {"ids": ids}, {"sources": ["cats.md"]}]
+    for criteria in each:
         assert knowledge.sync.delete(**criteria) == 1
         assert knowledge.sync.add(given).added == 1
     assert len(knowledge.sync.list_documents()) == 2

@@ -122,7 +122,8 @@ class NumpyArithmetic:
         """Return the product of each slot's vector with a query's."""
         np = self._np
         matrix = np.frombuffer(vectors, dtype=np.float32, count=length * len(query)).reshape(length, len(query))
-        return np.maximum(matrix @ np.asarray(query, dtype=np.float32), 0)
+        # The sum's last digits depend on where a vector stands: rounded, equal vectors tie.
+        return np.maximum(np.round(matrix @ np.asarray(query, dtype=np.float32), 6), 0)
 
     def mixed(self, first: Scores, share: float, second: Scores, other_share: float) -> Scores:
         """Return the sum of both, each times its share."""

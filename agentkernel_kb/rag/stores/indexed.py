@@ -133,7 +133,7 @@ class IndexedStore(ABC):
             slots = table.slots() if everywhere else self._named(*(each or frozenset() for each in named))
             return [slot for slot in slots if table.meets(slot, condition)]
 
-        return (await self._run(lambda: self._change([], gone)))[1]
+        return (await self._run(lambda: self._change([], gone, Notes(by_source={}))))[1]
 
     async def search(
         self,

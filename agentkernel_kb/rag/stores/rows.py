@@ -43,7 +43,8 @@ class Notes:
 
     Attributes:
         scope: Name of the scope that the notes are of.
-        by_source: The notes; `None` for a change that is made without any.
+        by_source: The notes; `None` for chunks that are written without any, so that those of all scopes are in doubt. Of a
+            deletion no note has to be taken: one whose chunks are not all there is not believed.
     """
 
     scope: str = ""
