@@ -199,7 +199,7 @@ async def test_x4_one_hung_schema_degrades_alone():
     release = threading.Event()
 
     class Hung(FakeKnowledgeBase):
-        def schema(self):
+        def schema(self, *, filters=None):
             release.wait(30)
             return {}
 

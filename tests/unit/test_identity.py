@@ -47,7 +47,7 @@ class Untouched(FakeKnowledgeBase):
     def check_read(self, statement, *, allow=()):
         pytest.fail("a statement was looked at")
 
-    def _derived_schema(self):
+    def _derived_schema(self, *, filters=None):
         pytest.fail("the store was asked")
 
     def get_diagnostics(self):

@@ -126,7 +126,7 @@ async def test_sections_are_never_merged_and_data_passes_through(splitter) -> No
     image = DataBlock(b"\x89PNG", "image/png")
     chunks = await splitter.chunk(
         [
-            Section("one", "a.pdf", {"page": 1}),
+            Section(TextBlock("one"), "a.pdf", {"page": 1}),
             Section(image, "a.pdf", {"page": 2}),
             Section(TextBlock("two"), "a.pdf", {"page": 3}),
         ]
