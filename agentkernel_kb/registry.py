@@ -37,6 +37,7 @@ class BuiltInBackend:
 
 BUILT_IN = {
     "chroma": BuiltInBackend("agentkernel_kb.chroma", "ChromaManager", "chroma"),
+    "knowledge": BuiltInBackend("agentkernel_kb.rag", "RAGManager", ""),
     "ladybug": BuiltInBackend("agentkernel_kb.ladybug", "LadybugManager", "ladybug"),
     "neo4j": BuiltInBackend("agentkernel_kb.neo4j", "Neo4jManager", "neo4j"),
     "okf": BuiltInBackend("agentkernel_kb.okf", "OKFManager", ""),

@@ -79,6 +79,11 @@ def _graph_path(value: Any, folder: Path) -> Any:
     return value if value == ":memory:" else placed_paths(value, folder)
 
 
+def _sources(value: Any, folder: Path) -> Any:
+    """Return sources with the paths among them made whole; addresses and texts stay as they are."""
+    return [source if re.search(r"://|\s", source) else placed_paths(source, folder) for source in value]
+
+
 def _okf_index(value: Any, folder: Path) -> Any:
     return value if value in ("auto", None, ":memory:") else placed_paths(value, folder)
 
@@ -108,9 +113,29 @@ def bundle_declares(_: Mapping[str, Any] | None = None) -> KnowledgeCapabilities
     )
 
 
+def knowledge_declares(arguments: Mapping[str, Any]) -> KnowledgeCapabilities:
+    """Return what a corpus can do that is managed here."""
+    return KnowledgeCapabilities(
+        kinds=["vector", "document"],
+        search=True,
+        search_mode="lexical",
+        fetch=True,
+        browse=True,
+        writable=not arguments.get("read_only", False),
+        derives_schema=True,
+        filters=True,
+    )
+
+
 _EMBEDDER = Parameter("embedding_function", Kind(_TEXT.type, takes_object=True), required=False)
 _ROWS = {
     "chroma": _Row({"embedding_function": _EMBEDDER}, ("client", "embedding_function"), {"embedding_function": _embedder}),
+    "knowledge": _Row(
+        {"path": Parameter("path", _TEXT, required=False)},
+        ("knowledge",),
+        {"path": placed_paths, "sources": _sources},
+        knowledge_declares,
+    ),
     "ladybug": _Row(placers={"path": _graph_path}, declares=_graph_declares),
     "neo4j": _Row({"embedding_function": _EMBEDDER}, ("embedding_function",), {"embedding_function": _embedder}),
     "okf": _Row({"uri": Parameter("uri", _TEXT, required=True)}, ("store",), {"index": _okf_index}, bundle_declares),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from agentkernel_kb.rag.knowledge import Knowledge
     from agentkernel_kb.rag.loading import Fetcher
     from agentkernel_kb.rag.loading.loader import AutoLoader
+    from agentkernel_kb.rag.manager import RAGManager
     from agentkernel_kb.rag.parsers import ParserBase, TextParser
     from agentkernel_kb.rag.protocols import (
         AtomicVectorStore,
@@ -50,6 +51,7 @@ _HOMES = {
     "rag.knowledge": ("Knowledge",),
     "rag.loading.fetch": ("Fetcher",),
     "rag.loading.loader": ("AutoLoader",),
+    "rag.manager": ("RAGManager",),
     "rag.parsers": ("ParserBase", "TextParser"),
     "rag.protocols": (
         "AtomicVectorStore",
@@ -100,6 +102,7 @@ __all__ = [
     "OpenAIEmbedder",
     "ParserBase",
     "RAGAnswer",
+    "RAGManager",
     "RecursiveCharacterSplitter",
     "Reranker",
     "Retriever",

@@ -6,7 +6,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 from agentkernel_kb.embed.calls import call, texts_of
 from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, KnowledgeError, UnsupportedKnowledgeOperationError
@@ -110,6 +110,14 @@ class Knowledge:
     def store(self) -> VectorStore | None:
         """What holds its chunks; `None` for a retriever that somebody else owns."""
         return self._store
+
+    @property
+    def search_mode(self) -> Literal["semantic", "lexical"] | None:
+        """How it ranks: by words, or by what a model makes of them; `None` where somebody else's retriever does."""
+        own = self._retriever
+        if not isinstance(own, VectorStoreRetriever):
+            return None
+        return "lexical" if own.mode == "keyword" or own.embedding.is_lexical else "semantic"
 
     @property
     def tool_name(self) -> str:
@@ -231,7 +239,9 @@ class Knowledge:
             raise UnsupportedKnowledgeOperationError(f"'{self.name}' cannot list its documents.")
         return await cast("Any", listing)(asked_of(self._store, self._scope.refined(where)))
 
-    async def passages(self, *, ids: Sequence[str] = (), document_ids: Sequence[str] = ()) -> list[Chunk]:
+    async def passages(
+        self, *, ids: Sequence[str] = (), document_ids: Sequence[str] = (), where: Mapping[str, Any] | None = None
+    ) -> list[Chunk]:
         """Return the chunks that are named, within the application's scope, by document and place.
 
         Raises:
@@ -241,8 +251,8 @@ class Knowledge:
         look_up = getattr(self._store, "chunks", None)
         if not callable(look_up):
             raise UnsupportedKnowledgeOperationError(f"'{self.name}' cannot look passages up by their ids.")
-        where = asked_of(self._store, self._scope.filter)
-        return await cast("Any", look_up)(ids=ids, document_ids=document_ids, where=where)
+        bounds = asked_of(self._store, self._scope.refined(where))
+        return await cast("Any", look_up)(ids=ids, document_ids=document_ids, where=bounds)
 
     def descriptor(self) -> dict[str, Any]:
         """Return what can be written down about it: name, description and whether it is managed; no secrets, no objects."""

@@ -36,6 +36,7 @@ class VectorStoreRetriever:
     Attributes:
         store: Where it searches.
         embedding: What embeds questions, as it is called.
+        mode: How it ranks.
 
     Raises:
         AKConfigError: Something is out of range, or `fetch_k` is given without `mmr_lambda`.
@@ -56,7 +57,7 @@ class VectorStoreRetriever:
         if not isinstance(store, VectorStore):
             raise AKConfigError(f"A store has upsert, delete, search and list_sources; {type(store).__name__} has not.")
         self.store, self.embedding = store, embedder if isinstance(embedder, Embedding) else Embedding(embedder)
-        self._mode: SearchMode = mode
+        self.mode: SearchMode = mode
         self._where = parse_where(where)
         self._options: dict[str, Any] = {"score_threshold": score_threshold, "mmr_lambda": mmr_lambda}
         self._fetch_k = fetch_k
@@ -81,7 +82,7 @@ class VectorStoreRetriever:
         """
         asked = [query for query in queries if query.strip()]
         none = [None] * len(asked)
-        vectors: Sequence[Sequence[float] | None] = none if self._mode == "keyword" else await self.embedding.queries(asked)
+        vectors: Sequence[Sequence[float] | None] = none if self.mode == "keyword" else await self.embedding.queries(asked)
         found = await self.found(list(zip(asked, vectors, strict=True)), k=k, where=where)
         by_query = dict(zip(asked, found, strict=True))
         return [by_query.get(query, []) for query in queries]
@@ -102,7 +103,7 @@ class VectorStoreRetriever:
         asked: dict[str, Any] = {
             "k": most,
             "where": bounds,
-            "mode": self._mode,
+            "mode": self.mode,
             "fetch_k": None if self._fetch_k is None else max(self._fetch_k, most),
             **self._options,
         }
@@ -112,7 +113,7 @@ class VectorStoreRetriever:
         return [fill_ranks(only(each, condition)[:k]) for each in hits]
 
     def __repr__(self) -> str:
-        return f"VectorStoreRetriever({self.store!r}, mode={self._mode!r})"
+        return f"VectorStoreRetriever({self.store!r}, mode={self.mode!r})"
 
 
 class CallableRetriever:
