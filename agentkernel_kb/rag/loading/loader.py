@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -73,7 +74,7 @@ class AutoLoader:
                 found += await item.load()
         return found
 
-    async def items(self, source: Any, *, metadata: Mapping[str, Any] | None = None) -> AsyncIterator[SourceItem]:
+    async def items(self, source: Any, *, metadata: Mapping[str, Any] | None = None) -> AsyncGenerator[SourceItem]:
         """Yield what stands in a source, one file after the other, unread.
 
         Raises:
@@ -93,25 +94,27 @@ class AutoLoader:
                 if path is None:
                     yield _text_item(well_formed(cast("str", source)), extra)
                 elif path.is_dir():
-                    async for item in self._folder(path, extra):
-                        yield item
+                    async with aclosing(self._folder(path, extra)) as found:
+                        async for item in found:
+                            yield item
                 else:
                     yield await asyncio.to_thread(self._file_item, path, extra)
             case _:
                 raise AKConfigError(f"A source is a path, a URL, a text, bytes or a Document, not {type(source).__name__}.")
 
-    async def _folder(self, root: Path, metadata: Mapping[str, Any]) -> AsyncIterator[SourceItem]:
+    async def _folder(self, root: Path, metadata: Mapping[str, Any]) -> AsyncGenerator[SourceItem]:
         store = LocalDocumentStore(root, writable=False)
         prefix, whole = _prefix(root.as_posix()), _prefix(os.path.realpath(root))
-        async for found in walked(str(store.root)):
-            name = f"{prefix}{found.path}"
-            if isinstance(found, Passed):
-                yield _passed(found, name)
-            elif (media_type := self._parsers.media_type_of(found.path)) is None:
-                yield SourceItem(name, of_documents([]), skipped=True, reason="is of a kind that no parser reads")
-            else:
-                load = partial(self._in_folder, store, found, name, media_type, metadata)
-                yield SourceItem(name, load, found.version, identity=f"{whole}{found.path}")
+        async with aclosing(walked(str(store.root))) as entries:
+            async for found in entries:
+                name = f"{prefix}{found.path}"
+                if isinstance(found, Passed):
+                    yield _passed(found, name)
+                elif (media_type := self._parsers.media_type_of(found.path)) is None:
+                    yield SourceItem(name, of_documents([]), skipped=True, reason="is of a kind that no parser reads")
+                else:
+                    load = partial(self._in_folder, store, found, name, media_type, metadata)
+                    yield SourceItem(name, load, found.version, identity=f"{whole}{found.path}")
 
     async def _in_folder(
         self, store: LocalDocumentStore, found: DocumentStat, name: str, media_type: str, metadata: Mapping[str, Any]

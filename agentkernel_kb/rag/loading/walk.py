@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -36,7 +36,7 @@ class Passed:
         return self.reason.startswith(_ON_PURPOSE)
 
 
-async def walked(root: str) -> AsyncIterator[DocumentStat | Passed]:
+async def walked(root: str) -> AsyncGenerator[DocumentStat | Passed]:
     """Yield the files beneath a folder in the order of their paths, in batches that grow, each made in a thread.
 
     Raises:
