@@ -10,30 +10,30 @@ from agentkernel_kb.rag.protocols import VectorStore
 from agentkernel_kb.testing.gating import requires
 from agentkernel_kb.testing.vectors.samples import EAST, NORTH, RECORDS, VectorStoreSamples, found, record
 
-_FILTERS: list[tuple[dict[str, Any], set[str]]] = [
-    ({"tenant": "a"}, {"east", "north"}),
-    ({"tenant": {"$eq": "b"}}, {"northeast", "west"}),
-    ({"tenant": {"$ne": "a"}}, {"northeast", "west"}),
-    ({"year": {"$gt": 2024, "$lt": 2026}}, {"north"}),
-    ({"year": {"$gte": 2025}, "tenant": "b"}, {"northeast", "west"}),
-    ({"year": {"$lte": 2024}}, {"east"}),
-    ({"year": {"$in": [2024, 2026]}}, {"east", "northeast", "west"}),
-    ({"year": {"$nin": [2024, 2026]}}, {"north"}),
-    ({"year": "2024"}, set()),
-    ({"current": True}, {"north"}),
-    ({"current": 1}, set()),
-    ({"current": {"$ne": True}}, {"east", "northeast", "west"}),
-    ({"owner": None}, {"west"}),
-    ({"tags": {"$contains": "money"}}, {"east"}),
-    ({"tags": {"$contains": "1"}}, set()),
-    ({"tenant": {"$contains": "a"}}, {"east", "north"}),
-    ({"by.name": "Ann"}, {"northeast"}),
-    ({"source": "policy.md"}, {"east", "north"}),
-    ({"document_id": "travel.md"}, {"northeast"}),
-    ({"id": {"$in": ["east", "west", "nobody"]}}, {"east", "west"}),
-    ({"no.such.key": {"$nin": [1]}}, {"east", "north", "northeast", "west"}),
-    ({"no.such.key": {"$gt": 0}}, set()),
-    ({}, {"east", "north", "northeast", "west"}),
+_FILTERS: list[tuple[dict[str, Any], str]] = [
+    ({"tenant": "a"}, "east north"),
+    ({"tenant": {"$eq": "b"}}, "northeast west"),
+    ({"tenant": {"$ne": "a"}}, "northeast west"),
+    ({"year": {"$gt": 2024, "$lt": 2026}}, "north"),
+    ({"year": {"$gte": 2025}, "tenant": "b"}, "northeast west"),
+    ({"year": {"$lte": 2024}}, "east"),
+    ({"year": {"$in": [2024, 2026]}}, "east northeast west"),
+    ({"year": {"$nin": [2024, 2026]}}, "north"),
+    ({"year": "2024"}, ""),
+    ({"current": True}, "north"),
+    ({"current": 1}, ""),
+    ({"current": {"$ne": True}}, "east northeast west"),
+    ({"owner": None}, "west"),
+    ({"tags": {"$contains": "money"}}, "east"),
+    ({"tags": {"$contains": "1"}}, ""),
+    ({"tenant": {"$contains": "a"}}, "east north"),
+    ({"by.name": "Ann"}, "northeast"),
+    ({"source": "policy.md"}, "east north"),
+    ({"document_id": "travel.md"}, "northeast"),
+    ({"id": {"$in": ["east", "west", "nobody"]}}, "east west"),
+    ({"no.such.key": {"$nin": [1]}}, "east north northeast west"),
+    ({"no.such.key": {"$gt": 0}}, ""),
+    ({}, "east north northeast west"),
 ]
 _FAULTY: list[dict[str, Any]] = [
     {"$or": [{"tenant": "a"}]},
@@ -81,14 +81,12 @@ class SearchTests(VectorStoreSamples):
         assert await found(store, score_threshold=0.0) == ["east", "northeast"]
 
     @pytest.mark.parametrize(("where", "expected"), _FILTERS, ids=lambda value: str(value)[:50])
-    async def test_a_filter_lets_through_what_meets_it(
-        self, store: VectorStore, where: dict[str, Any], expected: set[str]
-    ) -> None:
+    async def test_a_filter_lets_through_what_meets_it(self, store: VectorStore, where: dict[str, Any], expected: str) -> None:
         """Exactly that, and hits are looked for among it alone."""
         names = set(await found(store, query_vector=[1.0, 1.0, 0.0], where=where)) | set(
             await found(store, query_vector=[-1.0, 0.0, 0.0], where=where)
         )
-        assert names == expected
+        assert names == set(expected.split())
 
     async def test_a_filter_is_no_matter_of_how_many_are_asked_for(self, store: VectorStore) -> None:
         """A hit under the filter is found however many better ones are not under it."""

@@ -77,24 +77,22 @@ class WriteTests(VectorStoreSamples):
     @pytest.mark.parametrize(
         ("criteria", "left"),
         [
-            ({"ids": ["east", "nobody"]}, {"north", "northeast", "west"}),
-            ({"document_ids": ["policy.md"]}, {"northeast", "west"}),
-            ({"sources": ["travel.md", "none.md"]}, {"east", "north", "west"}),
-            ({"where": {"tenant": "b"}}, {"east", "north"}),
-            ({"sources": ["policy.md"], "where": {"year": 2024}}, {"north", "northeast", "west"}),
-            ({"ids": ["west"], "sources": ["travel.md"]}, {"east", "north"}),
-            ({"ids": []}, {"east", "north", "northeast", "west"}),
-            ({"sources": [], "where": {"tenant": "a"}}, {"east", "north", "northeast", "west"}),
+            ({"ids": ["east", "nobody"]}, "north northeast west"),
+            ({"document_ids": ["policy.md"]}, "northeast west"),
+            ({"sources": ["travel.md", "none.md"]}, "east north west"),
+            ({"where": {"tenant": "b"}}, "east north"),
+            ({"sources": ["policy.md"], "where": {"year": 2024}}, "north northeast west"),
+            ({"ids": ["west"], "sources": ["travel.md"]}, "east north"),
+            ({"ids": []}, "east north northeast west"),
+            ({"sources": [], "where": {"tenant": "a"}}, "east north northeast west"),
         ],
         ids=str,
     )
-    async def test_what_the_criteria_name_is_deleted(
-        self, store: VectorStore, criteria: dict[str, Any], left: set[str]
-    ) -> None:
+    async def test_what_the_criteria_name_is_deleted(self, store: VectorStore, criteria: dict[str, Any], left: str) -> None:
         """That and nothing else, and the number is told."""
-        assert await store.delete(**criteria) == len(RECORDS) - len(left)
+        assert await store.delete(**criteria) == len(RECORDS) - len(left.split())
         both = [*await found(store, query_vector=[1.0, 1.0, 0.0]), *await found(store, query_vector=WEST)]
-        assert set(both) == left
+        assert set(both) == set(left.split())
 
     @pytest.mark.parametrize("criteria", [{}, {"where": {}}, {"where": None, "ids": None}], ids=str)
     async def test_deleting_without_a_criterion_is_refused(self, store: VectorStore, criteria: dict[str, Any]) -> None:
