@@ -9,6 +9,7 @@ from typing import Any, cast
 import typer
 
 from agentkernel_kb.cli.location import find
+from agentkernel_kb.config import yaml_file
 
 Names = Callable[[typer.Context], list[str]]
 
@@ -39,11 +40,8 @@ def environments(context: typer.Context) -> list[str]:
 
 def _data(context: typer.Context) -> Mapping[str, Any]:
     """Return the content of the file, its variables as they are written; nothing where it cannot be read."""
-    import yaml
-
     try:
-        path = find(cast("Path | None", context.params.get("config")))
-        return _mapping(yaml.safe_load(path.read_bytes()))
+        return yaml_file.read(find(cast("Path | None", context.params.get("config")))).data
     except Exception:  # noqa: BLE001 - the shell is waiting for names: without a readable file there are none
         return {}
 

@@ -153,7 +153,8 @@ def opened(run: Run, *, lazy: bool = False) -> Generator[Opened]:
     configuration = load(path, env=run.options.env, lazy=lazy)
     knowledge = Opened(path, configuration, run.options.agent, run.options.timeout)
     try:
-        for warning in configuration.warnings:
+        # They are the deployment's, and would tell an agent of backends that are not there for it; `validate` lists them.
+        for warning in configuration.warnings if run.options.agent is None else ():
             run.out.warning(f"{warning}")
         yield knowledge
     finally:

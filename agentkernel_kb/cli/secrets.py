@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
-import yaml
-
+from agentkernel_kb.config import ConfigurationError, yaml_file
 from agentkernel_kb.config.faults import Key
 from agentkernel_kb.config.secrets import is_secret
 from agentkernel_kb.config.variables import VARIABLE
@@ -18,8 +17,8 @@ from agentkernel_kb.config.variables import VARIABLE
 def secrets_of(path: Path) -> set[str]:
     """Return what stands under keys such as `password`, and the passwords of URLs, variables put in; nothing of no YAML."""
     try:
-        written: object = yaml.safe_load(path.read_bytes())
-    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        written = yaml_file.read(path).data  # Within its bounds: aliases that repeat one another have no end.
+    except ConfigurationError:
         return set()
     return {secret for text, key in _texts(written, ()) for secret in _secrets(text, key) if secret}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,17 @@ from agentkernel_kb.config.faults import ConfigurationError, Fault, Finding, Key
 _MAX_BYTES = 1_000_000
 _MAX_DEPTH = 50
 _MAX_NODES = 100_000
+_MAX_DIGITS = 300  # More than any number has that stands for something; beyond, Python converts none of them.
 _CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _MERGE = "tag:yaml.org,2002:merge"
+# What PyYAML repeats of the file: what follows an unquoted ! * or &, which may be a password that begins with one.
+_REPEATED = re.compile(r"\b(tag|alias|anchor|handle) (['\"]).*\2")
+_NO_TAGS = "Tags of the kind !name are not used here; put a text that starts with ! in quotes."
 _CURES = {
     "found character '\\t'": "Indent with blanks, never with tabs.",
-    "found undefined alias": "An alias *name takes what was marked with &name further up.",
+    "found undefined alias": "An alias *name takes what was marked with &name above; put text that starts with * in quotes.",
+    "found duplicate anchor": "Put a text that starts with & in quotes, or mark the second with another &name.",
     "mapping values are not allowed here": "Put a text that holds ': ' in quotes, and check the indentation.",
     "found unexpected end of stream": "A quote is opened and not closed.",
     "expected ',' or ']'": "A list in brackets is closed with ].",
@@ -30,9 +37,10 @@ _CURES = {
     "found character '%'": "Put a text that starts with % in quotes.",
     "expected a single document": "One file is one configuration: take the line --- out.",
     "but found another document": "One file is one configuration: take the line --- out.",
-    "could not determine a constructor": "Tags of the kind !name are not used here.",
+    "could not determine a constructor": _NO_TAGS,
+    "found undefined tag handle": _NO_TAGS,
     "not a mapping of keys": "Start with backends: and what it holds.",
-    "there is no tag": "Tags of the kind !name are not used here: take it out.",
+    "there is no such tag": "Tags of the kind !name are not used here: take it out.",
     "aliases repeat too much": "Write the parts out, or use fewer aliases.",
 }
 
@@ -72,7 +80,7 @@ def read(path: Path) -> Content:
 
 
 def _parsed(text: str) -> Content:
-    loader = yaml.SafeLoader(text)
+    loader = _Loader(text)
     try:
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
@@ -84,7 +92,7 @@ def _parsed(text: str) -> Content:
 
 
 def _told(error: yaml.MarkedYAMLError) -> str:
-    problem = " ".join(str(error.problem or "it cannot be read").split())
+    problem = _REPEATED.sub(r"\1", " ".join(str(error.problem or "it cannot be read").split()))
     if "another document" in problem:
         problem = "it holds several documents"
     cure = next((cure for part, cure in _CURES.items() if part in f"{problem} {error.context or ''}"), "")
@@ -111,6 +119,22 @@ def _error(name: str, line: int | None, message: str) -> ConfigurationError:
     return ConfigurationError([Fault("error", name, line, "", message)])
 
 
+class _Loader(yaml.SafeLoader):
+    """Composes nodes up to a number, so that a file of a million bytes that holds nothing but nodes is refused in good time."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._nodes = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Compose one node as PyYAML does."""
+        node = super().compose_node(parent, index)
+        self._nodes += 1
+        if node is not None and self._nodes > _MAX_NODES:
+            raise _fault_at(node, "it holds too many values")
+        return node
+
+
 class _Reader:
     """Turns YAML nodes into data and keeps where each stood; keys are always text."""
 
@@ -125,7 +149,7 @@ class _Reader:
         if len(key) > _MAX_DEPTH or self._nodes > _MAX_NODES:
             raise _fault_at(node, "it is too deep, or its aliases repeat too much")
         if not isinstance(node, yaml.ScalarNode) and node.tag not in _CONTAINERS:
-            raise _fault_at(node, f"there is no {node.tag}")
+            raise _fault_at(node, "there is no such tag")
         self.lines.setdefault(key, node.start_mark.line + 1)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, key)
@@ -135,6 +159,8 @@ class _Reader:
         return self._scalar(cast("yaml.ScalarNode", node))
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
+        if node.tag in _NUMBERS and len(str(node.value)) > _MAX_DIGITS:
+            raise _fault_at(node, "it is too long for a number; put it in quotes")
         try:
             return self._construct(node)
         except (ValueError, OverflowError, AttributeError, LookupError):  # Whatever a constructor of PyYAML stumbles over.

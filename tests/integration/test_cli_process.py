@@ -84,6 +84,38 @@ def test_secrets_of_the_file_stand_in_nothing_that_is_printed(
         assert secret not in ran.out + ran.err
 
 
+@pytest.mark.parametrize("command", ["tools", "doctor", "schemas", "validate"])
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "x-0: &a0 [x]\n" + "".join(f"x-{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 20)),
+        "x-0: &a [*a]\n",
+        f"x-0: 0x{'f' * 6_000}\n",
+        f"limits: {{rows: 0x{'f' * 6_000}}}\n",
+    ],
+    ids=["aliases that multiply", "alias of itself", "number without an end", "limit without an end"],
+)
+def test_file_that_is_meant_to_hurt_is_one_fault_with_its_line(tmp_path: Path, command: str, hostile: str) -> None:
+    (tmp_path / "kb.yaml").write_text(f"{hostile}backends:\n  s: {{type: sql, url: 'sqlite:///s.db'}}\n")
+    ran = run(command, folder=tmp_path)
+    assert ran.code == 1
+    assert "not YAML" in ran.out + ran.err
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--debug",)])
+@pytest.mark.parametrize("command", ["tools", "tools --instructions", "schemas", "doctor", "search vault x"])
+def test_agent_without_a_role_on_a_backend_reads_nothing_of_it(tmp_path: Path, command: str, options: tuple[str, ...]) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "kb.yaml").write_text(
+        "backends:\n  notes: {type: okf, uri: ./notes}\n"
+        "  graph: {type: neo4j, uri: 'bolt://g', user: kb, password: literal}\n"
+        "agents:\n  Helper: {notes: consumer}\n  Boss: {graph: consumer}\n"
+    )
+    ran = run(*command.split(), "--agent", "Helper", *options, folder=tmp_path)
+    assert "graph" not in (ran.out + ran.err).casefold()
+    assert "notes" in ran.out + ran.err
+
+
 def test_traceback_is_shown_to_whoever_debugs_and_to_nobody_else(tmp_path: Path) -> None:
     (tmp_path / "kb.yaml").write_text("backends:\n  - not a mapping\n")
     plain, debugged = (run("search", "a", "b", *options, folder=tmp_path) for options in ((), ("--debug",)))

@@ -97,6 +97,22 @@ async def test_an_oversized_body_is_refused_whether_it_says_its_length_or_not(ho
         assert await works(url)
 
 
+@pytest.mark.parametrize("start", [b"POST /", b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Long: "], ids=["line", "header"])
+async def test_head_of_a_request_that_does_not_end_is_cut_off(url: str, start: bytes) -> None:
+    with pytest.raises(OSError, match=r"reset|[Bb]roken"):
+        await asyncio.to_thread(_send_without_end, url, start)
+    assert await works(url)
+
+
+def _send_without_end(url: str, start: bytes) -> None:
+    """Send up to 16 MB; fails where the other side stops listening."""
+    address = httpx2.URL(url)
+    with socket.create_connection((address.host, address.port or 80), timeout=30) as connection:
+        connection.sendall(start)
+        for _ in range(256):
+            connection.sendall(b"x" * 65_536)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "status"),
     [

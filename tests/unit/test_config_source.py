@@ -56,6 +56,11 @@ def test_x10_one_error_lists_all_faults_in_the_order_of_their_lines(tmp_path: Pa
         (b"a: 1\nb: \xff\n", "kb.yaml:2: the file is not UTF-8"),
         ("a: " + "[" * 200 + "]" * 200, "not YAML"),
         ("a: &a [x, x, x, x, x, x, x, x]\n" + BOMB, "its aliases repeat too much"),
+        ("a: [" + "x," * 200_000 + "]", "too many values"),
+        ("a: 0x" + "f" * 6_000, "too long for a number"),
+        ("a: 1" + ":1" * 300_000, "too long for a number"),
+        ("a: -" + "9" * 400, "too long for a number"),
+        ("a: 1" + ":1" * 400 + ".5", "too long for a number"),
     ],
 )
 def test_x10_what_is_no_configuration_is_told_in_one_line(tmp_path: Path, text: str | bytes, part: str):
@@ -63,6 +68,24 @@ def test_x10_what_is_no_configuration_is_told_in_one_line(tmp_path: Path, text: 
         read(written(tmp_path, text))
     assert part in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "!swordfish",
+        "*swordfish",
+        "!sword!fish",
+        "&swordfish 1\nb: &swordfish 2",
+        "!it'swordfish",
+        "!swordfish {c: 1}",
+        "!swordfish [1]",
+    ],
+)
+def test_x10_a_secret_that_looks_like_a_mark_of_yaml_is_not_repeated(tmp_path: Path, value: str):
+    with pytest.raises(AKConfigError) as caught:
+        read(written(tmp_path, f"password: {value}\n"))
+    assert "sword" not in str(caught.value)
 
 
 def test_x10_a_missing_file_is_named(tmp_path: Path):

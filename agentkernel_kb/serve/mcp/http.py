@@ -49,6 +49,7 @@ def make_config(agents: ServedAgent | KnowledgeBuilder | Iterable[ServedAgent], 
         log_config=None,
         access_log=False,
         server_header=False,
+        http="h11",  # It bounds the head of a request, before anybody has shown a token; httptools does not.
         ws="none",
         limit_concurrency=settings.max_connections,
         timeout_keep_alive=_KEEP_ALIVE_S,
