@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     )
     from agentkernel_kb.okf.manager import OKFManager
     from agentkernel_kb.okf.model import OKFBundle, OKFConcept, OKFDiagnostic, TrustTier
+    from agentkernel_kb.rag.create import create_knowledge
+    from agentkernel_kb.rag.knowledge import Knowledge
+    from agentkernel_kb.rag.values import Citation, Document, RAGAnswer, SearchHit
     from agentkernel_kb.router.access import Access
     from agentkernel_kb.router.events import ToolEvent
     from agentkernel_kb.router.health import BackendHealth
@@ -85,6 +88,9 @@ _HOMES = {
     ),
     "okf.manager": ("OKFManager",),
     "okf.model": ("OKFBundle", "OKFConcept", "OKFDiagnostic", "TrustTier"),
+    "rag.create": ("create_knowledge",),
+    "rag.knowledge": ("Knowledge",),
+    "rag.values": ("Citation", "Document", "RAGAnswer", "SearchHit"),
     "router.access": ("Access",),
     "router.events": ("ToolEvent",),
     "router.health": ("BackendHealth",),
@@ -101,11 +107,14 @@ __all__ = [
     "AKConfigError",
     "Access",
     "BackendHealth",
+    "Citation",
+    "Document",
     "DocumentChangedError",
     "DocumentKnowledgeBase",
     "DocumentStat",
     "DocumentStore",
     "Identity",
+    "Knowledge",
     "KnowledgeBackendError",
     "KnowledgeBase",
     "KnowledgeBuilder",
@@ -129,16 +138,19 @@ __all__ = [
     "OKFConcept",
     "OKFDiagnostic",
     "OKFManager",
+    "RAGAnswer",
     "Record",
     "RecordPage",
     "Resilience",
     "S3DocumentStore",
+    "SearchHit",
     "SemanticMap",
     "ToolDescription",
     "ToolEvent",
     "TrustTier",
     "UnsupportedKnowledgeOperationError",
     "acting_as",
+    "create_knowledge",
     "current_identity",
     "describe",
 ]
