@@ -22,6 +22,7 @@ from agentkernel_kb.store.base import DocumentStore
 
 DEFAULT_NAME = "okf"
 _MOST_RECORDS = 1_000_000
+_MAX_SHOWN_CHARS = 100
 DEFAULT_DESCRIPTION = "Concepts written in markdown, with what is known of where they come from and who checked them."
 _USAGE = (
     'Search with words, "phrases" and beginnings*, narrowed by type:, tag: or path:; as in refund type:Policy tag:billing. '
@@ -161,9 +162,9 @@ class OKFManager(DocumentKnowledgeBase):
     def _derived_schema(self) -> Mapping[str, Any]:
         bundle = self.bundle
         return {
-            "okf_version": bundle.okf_version,
+            "okf_version": bundle.okf_version[:_MAX_SHOWN_CHARS],
             "concept_count": bundle.concept_count,
-            "types": list(bundle.types[:100]),
+            "types": [kind[:_MAX_SHOWN_CHARS] for kind in bundle.types[:100]],
             "top_level_directories": list(bundle.top_level_directories),
             "reserved_files": {"index": list(bundle.index_files), "log": list(bundle.log_files)},
             "diagnostics": bundle.diagnostic_count,

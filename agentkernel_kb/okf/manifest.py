@@ -23,6 +23,8 @@ _WITH_BODY = (
 )
 _IN_FOLDER = f"SELECT {SUMMARY_COLUMNS} FROM document WHERE folder = ? AND kind = ? ORDER BY path LIMIT ?"  # noqa: S608
 _AT_PATH = f"SELECT {SUMMARY_COLUMNS} FROM document WHERE path = ? AND kind = ?"  # noqa: S608
+_ANYTHING_IN = "SELECT 1 FROM document WHERE (folder = ? OR (folder > ? AND folder < ?)) AND kind IN (1, 2) LIMIT 1"
+_BENEATH_NFC = "SELECT path FROM document WHERE nfc > ? AND nfc < ? AND kind IN (1, 2) ORDER BY nfc LIMIT 1"
 _TYPES = "SELECT type, count(*) FROM document WHERE kind = 1 GROUP BY type_key, type ORDER BY 2 DESC, 1"
 
 
@@ -56,6 +58,21 @@ def summaries(connection: sqlite3.Connection, numbers: Iterable[int]) -> list[tu
     """Return what the index says of concepts, with their bodies, in the order of their numbers given."""
     found = (connection.execute(_WITH_BODY, (number,)).fetchone() for number in numbers)
     return [(Summary(*row[:-1]), row[-1]) for row in found if row]
+
+
+def folder_at(connection: sqlite3.Connection, places: Iterable[str]) -> str | None:
+    """Return the first of `places` that is a folder with documents, or the one that differs from it only in Unicode form."""
+    listed = list(places)
+    for place in listed:
+        if not place or connection.execute(_ANYTHING_IN, (place, f"{place}/", f"{place}/{_LAST}")).fetchone():
+            return place
+    for place in listed:
+        if not place.isascii():
+            composed = unicodedata.normalize("NFC", place)
+            found = connection.execute(_BENEATH_NFC, (f"{composed}/", f"{composed}/{_LAST}")).fetchone()
+            if found:
+                return "/".join(found[0].split("/")[: place.count("/") + 1])
+    return None
 
 
 def index_at(connection: sqlite3.Connection, folder: str) -> tuple[str, str] | None:

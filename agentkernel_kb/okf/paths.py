@@ -79,15 +79,19 @@ def paths_named(identity: str) -> Iterator[str]:
             yield from dict.fromkeys((one, unicodedata.normalize("NFC", one), unicodedata.normalize("NFD", one)))
 
 
-def folder_named(path: str) -> str:
-    """Return the folder or document that a path to browse means, `""` for the root.
+def places_named(path: str) -> list[str]:
+    """Return the folders or documents that a path to browse may mean, the likeliest first; `""` is the root.
+
+    A folder is shown by its name as it is, and an id is escaped: so a path is taken literally first, and decoded where that is
+    nothing.
 
     Raises:
-        KnowledgePathError: It leaves the store.
+        KnowledgePathError: One of them leaves the store.
     """
     bare = path.strip()
     bare = bare[1:] if bare.startswith("/") and not bare.startswith("//") else bare
-    return DocumentStore.normalise_relative(unquote(bare) if _ESCAPE.search(bare) else bare)
+    spellings = (bare, unquote(bare)) if _ESCAPE.search(bare) else (bare,)
+    return list(dict.fromkeys(DocumentStore.normalise_relative(spelling) for spelling in spellings))
 
 
 def _encoded(match: re.Match[str]) -> str:

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from agentkernel_kb.errors import KnowledgeBackendError, KnowledgeError
 from agentkernel_kb.model import Record, RecordPage
 from agentkernel_kb.okf import manifest, refresh, rows, schema, search
+from agentkernel_kb.okf.frontmatter import split
 from agentkernel_kb.okf.keeper import Keeper
 from agentkernel_kb.okf.links import edges
 from agentkernel_kb.okf.parser import decode, parse_document
-from agentkernel_kb.okf.paths import folder_named, paths_named, reserved_kind
+from agentkernel_kb.okf.paths import folder_of, paths_named, places_named, reserved_kind
 from agentkernel_kb.okf.query import parse
 from agentkernel_kb.okf.records import concept_record, folder_record, index_record, links_of, summary_record
 from agentkernel_kb.okf.refresh import Bundle
@@ -54,8 +55,8 @@ class Reader:
         Raises:
             KnowledgePathError: The path leaves the bundle.
         """
-        place = folder_named(path)
-        return self._keeper.ask(lambda connection: _entries(connection, place, most))
+        places = places_named(path)
+        return self._keeper.ask(lambda connection: _entries(connection, places, most))
 
     def fetch(self, ids: Sequence[str]) -> list[Record]:
         """Return concepts whole, as they are in the store now; unknown ids are left out.
@@ -89,7 +90,7 @@ class Reader:
 
     def _record(self, place: manifest.Known, data: bytes, profile: Profile) -> Record | None:
         if reserved_kind(place.path):
-            return index_record(place.path, decode(data[: rows.MAX_BYTES])[0])
+            return index_record(place.path, decode(data[: rows.MAX_BYTES])[0].removeprefix("\ufeff"))
         concept = parse_document(place.path, data[: rows.MAX_BYTES], profile).concept
         if concept is None:
             return None
@@ -98,19 +99,27 @@ class Reader:
         return concept_record(concept, place.version, links, truncated=len(data) > rows.MAX_BYTES)
 
 
-def _entries(connection: sqlite3.Connection, place: str, most: int) -> list[Record]:
-    if reserved_kind(place) == "index":
-        place = place.rpartition("/")[0]
-    if index := manifest.index_at(connection, place):
+def _entries(connection: sqlite3.Connection, places: list[str], most: int) -> list[Record]:
+    place = manifest.folder_at(connection, [folder_of(one) if reserved_kind(one) == "index" else one for one in places])
+    if place is None:
+        found = manifest.known(connection, [path for one in places for path in (one, f"{one}.md")])
+        summary = manifest.concept_at(connection, found.path) if found else None
+        return [summary_record(summary)] if summary else []
+    index = manifest.index_at(connection, place)
+    if index and _lists_something(index[1]):
         return [index_record(*index)]
     folders = manifest.folders_in(connection, place, most + 1)
     concepts = manifest.concepts_in(connection, place, most + 1 - len(folders)) if len(folders) <= most else []
-    if not folders and not concepts:
-        found = manifest.known(connection, [place, f"{place}.md"]) if place else None
-        summary = manifest.concept_at(connection, found.path) if found else None
-        return [summary_record(summary)] if summary else []
     records = [*map(folder_record, folders), *map(summary_record, concepts)]
+    if index and not records:
+        return [index_record(*index)]
     return RecordPage(records[:most], more=len(records) > most)
+
+
+def _lists_something(index: str) -> bool:
+    """Tell whether an `index.md` is a listing, and not blank or only there for the version in its frontmatter."""
+    parts = split(index)
+    return bool((parts.body if parts else index).strip())
 
 
 def _unindexed(paths: list[str]) -> manifest.Known:

@@ -15,8 +15,9 @@ from agentkernel_kb.okf import links, schema
 from agentkernel_kb.okf.frontmatter import FrontmatterError, read_head, split
 from agentkernel_kb.okf.model import DiagnosticCode, OKFConcept, OKFDiagnostic, TrustTier
 from agentkernel_kb.okf.parser import decode, parse_document
-from agentkernel_kb.okf.paths import folder_of, id_of, name_of, reserved_kind
-from agentkernel_kb.okf.versions import Profile
+from agentkernel_kb.okf.paths import INDEX, folder_of, id_of, name_of, reserved_kind
+from agentkernel_kb.okf.times import read_instant
+from agentkernel_kb.okf.versions import CURRENT, Profile
 from agentkernel_kb.render import usable_id
 
 MAX_BYTES = 4 << 20
@@ -28,7 +29,7 @@ ALWAYS_STALE = -1e18
 TAGS_JOINED = "\n"
 
 _DATE_HEADING = re.compile(r"^##(?!#)[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
-_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
 _MOST_FAULTS = 20
 
 
@@ -131,25 +132,34 @@ def _faults_of_reserved(path: str, text: str, reserved: str) -> list[OKFDiagnost
         return list(_faults_of_log(path, text))
     if parts is None:
         return []
-    if path.lower() != "index.md":
+    if path != INDEX:
         message = "Only the index.md at the root of a bundle may have a frontmatter."
         return [OKFDiagnostic(path, DiagnosticCode.INDEX_FRONTMATTER, message, 1)]
     try:
-        read_head(parts.head)
+        version = read_head(parts.head).values.get("okf_version")
     except FrontmatterError as error:
         return [
             OKFDiagnostic(
                 path, DiagnosticCode.UNPARSEABLE_FRONTMATTER, f"The bundle's version is unknown: {error}.", error.line
             )
         ]
+    if isinstance(version, list | dict):
+        message = f"Its okf_version is no text; the bundle is read as {CURRENT}."
+        return [OKFDiagnostic(path, DiagnosticCode.INVALID_VALUE, message, 1)]
     return []
 
 
 def _faults_of_log(path: str, text: str) -> Iterator[OKFDiagnostic]:
     for heading in _DATE_HEADING.finditer(text):
-        if not _ISO_DATE.match(heading[1]):
+        if not _begins_with_date(heading[1]):
             message = f"A heading of a log is a date such as 2026-05-22, not {heading[1][:40]!r}."
             yield OKFDiagnostic(path, DiagnosticCode.LOG_HEADING, message, text.count("\n", 0, heading.start()) + 1)
+
+
+def _begins_with_date(heading: str) -> bool:
+    """Tell whether a heading of a log is a date; what stands behind it, as in `2026-05-22: Summary`, is tolerated."""
+    found = _ISO_DATE.match(heading)
+    return found is not None and read_instant(found[0]).moment is not None
 
 
 def put(connection: sqlite3.Connection, rows: Sequence[Row], *, new: bool, written: float | None = None) -> None:

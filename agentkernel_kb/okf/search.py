@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -99,11 +100,13 @@ def _filters(query: Query) -> tuple[str, list[str]]:
         conditions.append("document.id IN (SELECT document FROM tag WHERE key GLOB ?)" if key.endswith("*") else _HAS_TAG)
         values.append(f"{_literal(key[:-1])}*" if key.endswith("*") else key)
     for path in query.paths:
-        conditions.append("(document.path GLOB ? OR document.path GLOB ?)")
-        values += _path_patterns(path)
+        conditions.append(_IN_PATH if path.isascii() else _IN_PATH_OF_ANY_FORM)
+        values += _path_patterns(unicodedata.normalize("NFC", path))
     return "".join(f" AND {condition}" for condition in conditions), values
 
 
+_IN_PATH = "(document.path GLOB ? OR document.path GLOB ?)"
+_IN_PATH_OF_ANY_FORM = _IN_PATH.replace("document.path", "document.nfc")
 _HAS_TAG = "EXISTS (SELECT 1 FROM tag WHERE key = ? AND tag.document = document.id)"
 
 

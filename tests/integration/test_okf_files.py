@@ -57,6 +57,28 @@ def test_a16_two_names_that_differ_only_in_their_form_are_two_documents(tmp_path
     backend.close()
 
 
+@pytest.mark.parametrize("stored", ["NFC", "NFD"])
+@pytest.mark.parametrize("asked", ["NFC", "NFD"])
+def test_a16_a_folder_is_browsed_and_filtered_by_in_every_unicode_form(tmp_path: Path, stored: Any, asked: Any):
+    folder = "caf\u00e9/\u00fc"
+    document = unicodedata.normalize(stored, f"{folder}/a.md")
+    backend = opened(tmp_path / "x", {document: concept("A", "words"), "other/b.md": concept("B", "words")})
+    named = unicodedata.normalize(asked, folder)
+    assert [record["metadata"]["source"] for record in backend.browse(named)] == [document]
+    for query in (f"path:{named}", f"words path:{named}/", f"words path:*{named.rpartition('/')[2]}*"):
+        assert [record["metadata"]["source"] for record in backend.search(query)] == [document]
+    backend.close()
+
+
+@pytest.mark.parametrize("name", ["100%41", "a, b", "p%2Cq", "p,q", "[x]", "%25", "a%20b", "a b", "x.md"])
+def test_a16_a_folder_is_browsed_by_the_name_that_is_shown(tmp_path: Path, name: str):
+    others = {f"{other}/c.md": concept("O") for other in ("p%2Cq", "p,q", "a%20b", "a b")}
+    backend = opened(tmp_path / "x", {**others, f"{name}/c.md": concept("C")})
+    shown = [record["text"] for record in backend.browse() if record["metadata"]["source"] == f"{name}/"]
+    assert [record["metadata"]["source"] for record in backend.browse(*shown)] == [f"{name}/c.md"]
+    backend.close()
+
+
 def test_a16_devices_pipes_hidden_files_and_other_endings_are_passed_over(tmp_path: Path):
     folder = write(
         tmp_path / "x",

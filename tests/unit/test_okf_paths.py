@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 
 from agentkernel_kb import KnowledgePathError
-from agentkernel_kb.okf.paths import folder_named, id_of, is_document, paths_named, reserved_kind
+from agentkernel_kb.okf.paths import id_of, is_document, paths_named, places_named, reserved_kind
 from agentkernel_kb.render import usable_id
 
 ODD_PATHS = [
@@ -76,12 +76,12 @@ def test_a16_an_id_that_leaves_the_bundle_is_refused(identity: str):
 @pytest.mark.parametrize("path", ["../", "/../x", "a/../..", "%2e%2e", "~/../..", ".."])
 def test_a16_a_folder_that_leaves_the_bundle_is_refused(path: str):
     with pytest.raises(KnowledgePathError):
-        folder_named(path)
+        places_named(path)
 
 
 @pytest.mark.parametrize(("path", "folder"), [("", ""), ("/", ""), (".", ""), ("./a/", "a"), ("/a//b/", "a/b"), (" a ", "a")])
 def test_a16_a_folder_may_be_spelled_in_many_ways(path: str, folder: str):
-    assert folder_named(path) == folder
+    assert places_named(path) == [folder]
 
 
 @pytest.mark.parametrize(
