@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,31 @@ def test_a16_a_file_that_may_not_be_read_is_a_diagnostic_and_is_read_once_it_may
     assert backend.bundle.concept_count == 1
     assert backend.get_diagnostics() == ["b.md: It can't be read: PermissionError."]
     store.unreadable = set()
+    assert (backend.reload().concept_count, backend.get_diagnostics()) == (2, [])
+    backend.close()
+
+
+class LockedFolder(CountingStore):
+    """A folder in which one can't be entered, once it is locked: rights mean nothing to a test that runs as root."""
+
+    locked = False
+
+    def scan(self, prefix: str = "", **options: Any) -> Iterator[Any]:
+        for found in super().scan(prefix, **options):
+            if not (self.locked and found.path.startswith("locked/")):
+                yield found
+        if self.locked:
+            options["on_skip"]("locked", "Permission denied")
+
+
+def test_a16_a_folder_that_cannot_be_entered_is_a_diagnostic_and_what_was_known_of_it_stays(tmp_path: Path):
+    store = LockedFolder(write(tmp_path / "x", {"a.md": concept("A"), "locked/b.md": concept("B", "words")}))
+    backend = opened(tmp_path / "x", store=store, refresh_seconds=None)
+    store.locked = True
+    assert backend.reload().concept_count == 2
+    assert backend.get_diagnostics() == ["locked: It is passed over: Permission denied."]
+    assert ids(backend.search("words")) == ["locked/b.md"]
+    store.locked = False
     assert (backend.reload().concept_count, backend.get_diagnostics()) == (2, [])
     backend.close()
 
