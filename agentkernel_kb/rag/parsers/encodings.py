@@ -36,6 +36,7 @@ _USUAL: list[str] = [
 _LATIN = frozenset(("cp1250", "cp1254", "cp1257", "cp850"))
 _SURE_ENOUGH, _ABOUT_AS_TIDY = 0.1, 0.1
 _FEW = 0.02
+_BESIDE_LETTER, _RUN = re.compile(rb"[A-Za-z][\x80-\xff]"), re.compile(rb"[\x80-\xff]{3}")
 
 
 def decoded(content: bytes, charset: str | None = None) -> str:
@@ -95,15 +96,24 @@ def _guessed(content: bytes) -> str | None:
         from charset_normalizer import from_bytes
     except ImportError:
         return None
-    found = from_bytes(_telling(content), cp_isolation=_USUAL, threshold=0.5)
+    telling = _telling(content)
+    found = from_bytes(telling, cp_isolation=_USUAL, threshold=0.5)
     best = found.best()
     if best is None:
         return None
-    western = next((each for each in found if each.encoding == "cp1252"), None)
-    unsure = best.encoding in _LATIN and best.coherence < _SURE_ENOUGH
-    if western and unsure and western.chaos <= best.chaos + _ABOUT_AS_TIDY:
-        return western.encoding  # By far the most frequent of those that fit alike.
+    if best.encoding not in _LATIN:
+        return "cp1252" if _has_accents(telling) else best.encoding
+    if best.coherence >= _SURE_ENOUGH:
+        return best.encoding
+    western = next((each for each in found if "cp1252" in each.could_be_from_charset), None)
+    if western is not None and western.chaos <= best.chaos + _ABOUT_AS_TIDY:
+        return "cp1252"  # By far the most frequent of those that fit alike.
     return best.encoding
+
+
+def _has_accents(content: bytes) -> bool:
+    """Tell whether what is not ASCII stands beside Latin letters and by ones or twos, as in no other script."""
+    return _BESIDE_LETTER.search(content) is not None and _RUN.search(content) is None
 
 
 def _telling(content: bytes) -> bytes:

@@ -105,6 +105,8 @@ class _Page:
         name = token.name
         if name in _BLOCKS:
             self._end_nearest(("p",), ("td", "th", "button", "table"))
+        if name in _HEADINGS:
+            self._end_nearest(tuple(_HEADINGS), ("td", "th", "table"))
         if name in _ENDS:
             self._end_nearest(*_ENDS[name])
         if name in _VOID:
