@@ -9,7 +9,8 @@ from typing import Any, cast
 
 from agentkernel_kb.config.faults import Finding, Key
 
-VARIABLE = re.compile(r"\$(?:\$|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\})")
+# A default is bounded, so that openings without an end do not each look through the rest of a text.
+VARIABLE = re.compile(r"\$(?:\$|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]{0,1000}))?\})")
 _BROKEN = re.compile(r"\$\{[^}]*\}?")
 _SHORTEST_MASKED = 4
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,13 @@ def test_x10_a_variable_that_is_not_set_is_a_fault_with_its_place(tmp_path: Path
     (fault,) = source.findings
     assert "NOWHERE is not set" in fault.message
     assert place(source, fault.key).endswith("kb.yaml:2: a.0")
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("text", ["${A:-" * 100_000, "${" * 200_000, "$" * 400_000])
+def test_x10_openings_of_variables_without_an_end_are_told_and_not_looked_at_for_ever(text: str):
+    with contextlib.suppress(AKConfigError):
+        read({"okf": text})
 
 
 def test_x10_a_key_that_stands_twice_is_a_fault(tmp_path: Path):
