@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from agentkernel_kb.embed import CallableEmbedder, HashEmbedder, OpenAIEmbedder
     from agentkernel_kb.rag.chunk import Chunk, VectorRecord, VectorSearchResult
     from agentkernel_kb.rag.chunkers import ApproxTokenChunker, ChunkerBase, HeadingChunker, RecursiveCharacterSplitter
+    from agentkernel_kb.rag.collections import CollectionStore, VectorStoreBase
     from agentkernel_kb.rag.content import DataBlock, TextBlock
     from agentkernel_kb.rag.create import create_knowledge
+    from agentkernel_kb.rag.handle import KnowledgeBase
     from agentkernel_kb.rag.knowledge import Knowledge
     from agentkernel_kb.rag.loading import Fetcher
     from agentkernel_kb.rag.loading.loader import AutoLoader
@@ -46,8 +48,10 @@ _HOMES = {
     "embed": ("CallableEmbedder", "HashEmbedder", "OpenAIEmbedder"),
     "rag.chunk": ("Chunk", "VectorRecord", "VectorSearchResult"),
     "rag.chunkers": ("ApproxTokenChunker", "ChunkerBase", "HeadingChunker", "RecursiveCharacterSplitter"),
+    "rag.collections": ("CollectionStore", "VectorStoreBase"),
     "rag.content": ("DataBlock", "TextBlock"),
     "rag.create": ("create_knowledge",),
+    "rag.handle": ("KnowledgeBase",),
     "rag.knowledge": ("Knowledge",),
     "rag.loading.fetch": ("Fetcher",),
     "rag.loading.loader": ("AutoLoader",),
@@ -87,6 +91,7 @@ __all__ = [
     "Chunk",
     "ChunkerBase",
     "Citation",
+    "CollectionStore",
     "DataBlock",
     "Document",
     "DocumentSummary",
@@ -98,6 +103,7 @@ __all__ = [
     "InMemoryVectorStore",
     "IndexReport",
     "Knowledge",
+    "KnowledgeBase",
     "Loader",
     "OpenAIEmbedder",
     "ParserBase",
@@ -116,6 +122,7 @@ __all__ = [
     "VectorRecord",
     "VectorSearchResult",
     "VectorStore",
+    "VectorStoreBase",
     "VectorStoreRetriever",
     "create_knowledge",
     "retriever",

@@ -87,6 +87,8 @@ class Indexer:
         for what, kind, wanted in ((loader, Loader, "load"), (splitter, Splitter, "split")):
             if not isinstance(what, kind):
                 raise AKConfigError(f"A {kind.__name__.lower()} has {wanted}(…); {type(what).__name__} has not.")
+        if scope and not getattr(store, "deletes_chunks", True):
+            raise AKConfigError("This store cannot hold several scopes: use rag.KnowledgeBase with metadata_filter=…")
         self._loader, self._splitter, self._embedding, self._scope = loader, splitter, embedding, scope
         self._ledger: Ledger = ledger_of(store)
 
