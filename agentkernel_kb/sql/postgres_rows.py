@@ -103,15 +103,25 @@ def columns_of(connection: Connection[Any], statement: str) -> list[tuple[str, i
     Raises:
         psycopg.Error: PostgreSQL does not take it: it is not one statement, or uses a name that is not there.
     """
-    _expect(connection.pgconn.prepare(b"", statement.encode()))
-    described = _expect(connection.pgconn.describe_prepared(b""))
+    pgconn = connection.pgconn
+    pgconn.send_prepare(b"", statement.encode())
+    _answer(connection)
+    pgconn.send_describe_prepared(b"")
+    described = _answer(connection)
     return [_column(described, place) for place in range(described.nfields)]
 
 
-def _expect(result: PGresult) -> PGresult:
+def _answer(connection: Connection[Any]) -> PGresult:
+    """Wait for what the server says to the request that was made.
+
+    psycopg's own waiting lets other threads run, the one that keeps the deadline among them. `describe_prepared` would hold up
+    the whole process while the server is silent: psycopg 3.3 calls libpq there without releasing the interpreter's lock.
+    """
     from psycopg.errors import error_from_result
+    from psycopg.generators import execute
     from psycopg.pq import ExecStatus
 
+    (result,) = connection.wait(execute(connection.pgconn))
     if result.status != ExecStatus.COMMAND_OK:
         raise error_from_result(result, "utf-8")
     return result
