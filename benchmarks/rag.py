@@ -1,7 +1,7 @@
 """Prints what managed knowledge costs: indexing, synchronising anew what did not change, and a search of each kind.
 
-Sizes are the arguments, 10,000 passages by default. With `KB_DATA`, a folder with `cranfield/` in it, passages are made of real text
-and nDCG@10 is printed; without it they are made of made-up words.
+Sizes are the arguments, 10,000 passages by default. With `KB_DATA`, a folder with `cranfield/` in it, passages are made of
+real text and nDCG@10 is printed; without it they are made of made-up words.
 """
 
 from __future__ import annotations
