@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from agentkernel_kb.rag.protocols import Loader
 from agentkernel_kb.rag.values import Document
 
 
@@ -38,18 +37,6 @@ class StreamingLoader(Protocol):
     def items(self, source: Any, *, metadata: Mapping[str, Any] | None = None) -> AsyncIterator[SourceItem]:
         """Yield what stands in a source, in a stable order."""
         ...
-
-
-async def items_of(loader: Loader, source: Any, metadata: Mapping[str, Any] | None) -> AsyncIterator[SourceItem]:
-    """Yield what stands in a source: as its loader streams it, or all of it as one item."""
-    if isinstance(source, Document):
-        yield given(source, metadata)
-    elif isinstance(loader, StreamingLoader):
-        async for item in loader.items(source, metadata=metadata):
-            yield item
-    else:
-        for document in await loader.load(source, metadata=metadata):
-            yield given(document, None)
 
 
 def name_of(source: Any) -> str:
