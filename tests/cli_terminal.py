@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -51,6 +52,10 @@ class Terminal:
             assert self._read(0.5) or self.process.poll() is None, f"it ended: {self.shown[start:]!r}"
         return self.shown[start:]
 
+    def shows(self, seconds: float) -> bool:
+        """Read what is shown within so many seconds, and tell whether there was anything."""
+        return self._read(seconds)
+
     def type(self, text: str) -> None:
         """Type something."""
         os.write(self._end, text.encode())
@@ -76,6 +81,12 @@ class Terminal:
         return bool(data)
 
 
+def hears_interrupts() -> None:
+    """Let a process that is about to start be interrupted, though whoever runs the tests may not be, as behind `nohup … &`."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def _own_terminal() -> None:
     """Make the terminal the process's own, so that Ctrl-C reaches it."""
+    hears_interrupts()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)

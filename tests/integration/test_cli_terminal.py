@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_terminal import Terminal
+from cli_terminal import Terminal, hears_interrupts
 from cli_world import environment, make_world, run
 
 
@@ -72,8 +72,8 @@ def test_errors_are_plain_text_in_a_pipe(folder: Path) -> None:
 def test_reader_that_stops_ends_the_command_without_a_word(folder: Path) -> None:
     command = [sys.executable, "-m", "agentkernel_kb", "validate", "--schema"]
     with subprocess.Popen(
-        command, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+        command, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, pipesize=4_096
+    ) as process:  # What is printed is longer than the pipe and what is read of it.
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.read(1)
@@ -124,7 +124,9 @@ def test_interrupt_from_outside_is_the_same(tmp_path: Path) -> None:
         port = silent.getsockname()[1]
         (tmp_path / "kb.yaml").write_text(f"backends:\n  slow: {{type: sql, url: 'postgresql://kb@127.0.0.1:{port}/kb'}}\n")
         command = [sys.executable, "-m", "agentkernel_kb", "doctor", "--timeout", "60"]
-        with subprocess.Popen(command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True, preexec_fn=hears_interrupts
+        ) as process:
             silent.settimeout(60)
             connection, _ = silent.accept()
             process.send_signal(signal.SIGINT)

@@ -236,7 +236,11 @@ try:
     print(len(reader.fetch(sys.argv[2], 20, 20).rows), "rows")
 except Exception as error:
     print(type(error).__name__, error)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+try:
+    with open("/proc/self/status") as status:  # ru_maxrss would count what the process that started this one has in use.
+        print(next(int(line.split()[1]) // 1024 for line in status if line.startswith("VmHWM")))
+except FileNotFoundError:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 
 
