@@ -95,6 +95,7 @@ def test_a_text_is_written_to_chroma_and_found(tools: dict[str, Tool], backend: 
         ("neo4j", f"CREATE (:{LABEL} {{name: $name, age: $age}})", f"MATCH (p:{LABEL}) RETURN p.name AS name, p.age AS age"),
         ("people", "CREATE (:Person {name: $name, age: $age})", "MATCH (p:Person) RETURN p.name AS name, p.age AS age"),
     ],
+    ids=["neo4j", "people"],  # The label is random, and a test's name must not be.
 )
 def test_a_statement_is_run_on_a_graph_with_its_parameters(
     tools: dict[str, Tool], backend: str, statement: str, question: str
