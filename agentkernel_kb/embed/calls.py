@@ -29,11 +29,17 @@ async def in_batches(
     The first failure ends the others and is raised.
     """
     batches = [list(texts[start : start + size]) for start in range(0, len(texts), size)]
-    gate = asyncio.Semaphore(concurrency)
+    gate, failures_so_far = asyncio.Semaphore(concurrency), list[BaseException]()
 
     async def one(batch: list[str]) -> Vectors:
         async with gate:
-            return await embed(batch)
+            if failures_so_far:  # Who waited at the gate comes in before the group can end it.
+                return []
+            try:
+                return await embed(batch)
+            except BaseException as error:
+                failures_so_far.append(error)
+                raise
 
     try:
         async with asyncio.TaskGroup() as group:

@@ -89,6 +89,14 @@ class _Dumper(yaml.CSafeDumper):
         return True
 
 
+def _written_text(dumper: Any, value: str) -> Any:
+    """Write text with a carriage return in double quotes: in others libyaml writes it bare, which reads as a line feed."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style='"' if "\r" in value else None)
+
+
+_Dumper.add_representer(str, _written_text)
+
+
 def _as_read(values: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return read_head(_yaml(values)).values
