@@ -15,7 +15,7 @@ SOURCES := $(shell find agentkernel_kb adapters -name '*.py' -not -path '*/tests
 METADATA := pyproject.toml constraints.txt $(wildcard adapters/*/pyproject.toml) $(PLUGIN)/pyproject.toml
 
 .PHONY: help demo test check lint format types imports spelling dependencies docs pytest pytest-crewai attack stress servers servers-stop \
-	bench clean
+	bench clean environments
 
 help:  ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,8 @@ pytest: $(VENV)/installed $(VENV)/dev  ## Run the tests only; ARGS goes to pytes
 pytest-crewai: $(CREWAI)/installed $(VENV)/dev  ## Check the types and run the tests of CrewAI's adapter, in its own environment
 	$(BIN)/basedpyright --project adapters/crewai/pyproject.toml --pythonpath $(CREWAI)/bin/python
 	$(CREWAI)/bin/pytest adapters/crewai $(ARGS)
+
+environments: $(VENV)/installed $(VENV)/dev $(CREWAI)/installed  ## Install what the tests need, and run none
 
 attack: $(VENV)/dev  ## Run the attack corpora on the engines and print both rates
 	@$(BIN)/python tests/corpora/attack.py
