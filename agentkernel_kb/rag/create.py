@@ -14,7 +14,7 @@ from agentkernel_kb.rag.embedding import Embedding
 from agentkernel_kb.rag.knowledge import Knowledge, Progress
 from agentkernel_kb.rag.loading.loader import AutoLoader
 from agentkernel_kb.rag.protocols import AnyEmbedder, Loader, Reranker, SearchMode, Splitter, VectorStore
-from agentkernel_kb.rag.retrievers import VectorStoreRetriever
+from agentkernel_kb.rag.retrievers import VectorStoreRetriever, mode_of
 from agentkernel_kb.rag.stores import LEXICAL_SHARE, SEMANTIC_SHARE, InMemoryVectorStore, SQLiteVectorStore
 
 _OPTIONS = {"memory": (), "sqlite": ("path", "namespace"), "vector": ()}
@@ -98,7 +98,7 @@ def create_knowledge(
     share = LEXICAL_SHARE if Embedding(chosen).is_lexical else SEMANTIC_SHARE
     held = _store(backend, store, share, name, kwargs)
     retriever = VectorStoreRetriever(
-        held, chosen, mode=mode or _mode(held), score_threshold=score_threshold, fetch_k=fetch_k, mmr_lambda=mmr_lambda
+        held, chosen, mode=mode or mode_of(held), score_threshold=score_threshold, fetch_k=fetch_k, mmr_lambda=mmr_lambda
     )
     return Knowledge(
         retriever,
@@ -122,11 +122,6 @@ def _store(backend: str, store: VectorStore | None, share: float, name: str, opt
     if not isinstance(path, str | Path) or not str(path):
         raise AKConfigError(f"The backend 'sqlite' needs path=, the file that holds the corpus, not {path!r}.")
     return SQLiteVectorStore(path, options.get("namespace") or name, vector_share=share)
-
-
-def _mode(store: VectorStore) -> SearchMode:
-    """Return the mode of a search that does not say: `hybrid` where a store says in `modes` that it can, else `vector`."""
-    return "hybrid" if "hybrid" in getattr(store, "modes", ()) else "vector"
 
 
 def _refuse(backend: str, known: Sequence[str], given: Mapping[str, Any]) -> None:

@@ -15,16 +15,18 @@ from agentkernel_kb.rag.embedding import Embedding
 from agentkernel_kb.rag.fingerprint import check_indexing, check_model
 from agentkernel_kb.rag.ingest import Indexer
 from agentkernel_kb.rag.protocols import AnyEmbedder, Loader, Reranker, Retriever, Splitter, VectorStore
-from agentkernel_kb.rag.retrievers import CallableRetriever, VectorStoreRetriever, as_hits
+from agentkernel_kb.rag.retrievers import CallableRetriever, VectorStoreRetriever, as_hits, mode_of
 from agentkernel_kb.rag.scope import Scope, asked_of
 from agentkernel_kb.rag.stores.arguments import MOST_HITS, check_hits, check_share
 from agentkernel_kb.rag.sync import SyncKnowledge
+from agentkernel_kb.rag.tool import tool_of
 from agentkernel_kb.rag.values import Document, DocumentSummary, IndexReport, SearchHit, fill_ranks
 
 Progress = Callable[[IndexReport], object]
 """Called with what was done so far, after each source."""
 
 _MOST_NAME_CHARS = 64
+_DESCRIPTION = "Passages of documents, found by what they say."
 _LOOKED_AGAIN_SECONDS = 0.01
 
 
@@ -77,7 +79,7 @@ class Knowledge:
         check_share("score_threshold", score_threshold)
         if not isinstance(context_max_chars, int) or isinstance(context_max_chars, bool) or context_max_chars < 1:
             raise AKConfigError(f"context_max_chars must be a whole number of at least 1, not {context_max_chars!r}.")
-        self.name, self.description = name, description
+        self.name, self.description = name, description or _DESCRIPTION
         self.default_k, self.context_max_chars = default_k, context_max_chars
         self._threshold, self._reranker = score_threshold, reranker
         self._scope = Scope(where)
@@ -254,6 +256,15 @@ class Knowledge:
         bounds = asked_of(self._store, self._scope.refined(where))
         return await cast("Any", look_up)(ids=ids, document_ids=document_ids, where=bounds)
 
+    def as_tool(self) -> Callable[..., str]:
+        """Return a tool that searches it: a plain function `(query, k=…, where=None)` that answers in text and never raises.
+
+        Its passages stand under labels such as `[handbook:1]`, with their sources and scores and without other metadata, in at
+        most `context_max_chars` characters. Every adapter binds it, as a coroutine function where there is an event loop; the
+        plain one works there too.
+        """
+        return tool_of(self)
+
     def descriptor(self) -> dict[str, Any]:
         """Return what can be written down about it: name, description and whether it is managed; no secrets, no objects."""
         return {"name": self.name, "description": self.description, "managed": self.managed, "tool_name": self.tool_name}
@@ -277,7 +288,7 @@ class Knowledge:
         if retriever is None:
             if self._store is None or self._embedding is None:
                 raise AKConfigError("Knowledge needs a retriever, or a store with an embedder.")
-            return VectorStoreRetriever(self._store, self._embedding)
+            return VectorStoreRetriever(self._store, self._embedding, mode=mode_of(self._store))
         if isinstance(retriever, Retriever):
             return retriever
         return CallableRetriever(retriever)

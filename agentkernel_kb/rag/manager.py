@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from concurrent.futures import Future
-from contextvars import copy_context
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from agentkernel_kb.base import KnowledgeBase
 from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, KnowledgeCapabilityError
@@ -15,11 +11,9 @@ from agentkernel_kb.model import KnowledgeCapabilities, Operation, Record, Recor
 from agentkernel_kb.rag.create import create_knowledge
 from agentkernel_kb.rag.knowledge import Knowledge
 from agentkernel_kb.rag.records import document_record, hit_record, passage_record, summary_record, to_document
+from agentkernel_kb.rag.sync import in_own_loop
 from agentkernel_kb.rag.values import IndexReport
 
-T = TypeVar("T")
-
-_DEFAULT_DESCRIPTION = "Passages of documents, found by what they say."
 _MANAGED = "Search in plain words. A hit is a passage; fetch its document_id for the whole document. Browse lists documents."
 _SEARCHED = "Search in plain words."
 
@@ -70,7 +64,7 @@ class RAGManager(KnowledgeBase):
             filters=managed,
         )
         super().__init__(capabilities, name or self._knowledge.name)
-        self._description = description or self._knowledge.description or _DEFAULT_DESCRIPTION
+        self._description = description or self._knowledge.description
 
     @property
     def backend_name(self) -> str:
@@ -185,28 +179,6 @@ def _check(report: IndexReport) -> None:
     if report.failed:
         reasons = "; ".join(sorted({failure.reason for failure in report.failed})[:3])
         raise KnowledgeBackendError(f"{len(report.failed)} records could not be stored, {report.documents} were: {reasons}")
-
-
-def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end in an event loop of its own, in a thread where this one has a loop that runs.
-
-    Some frameworks call plain tools on the thread of their loop, where a second loop cannot be run.
-    """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    done: Future[T] = Future()
-    context = copy_context()
-
-    def run() -> None:
-        try:
-            done.set_result(context.run(asyncio.run, work))
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised where the work was asked for
-            done.set_exception(error)
-
-    threading.Thread(target=run, name="kb-rag", daemon=True).start()
-    return done.result()
 
 
 def _made(name: str, options: Mapping[str, Any]) -> Knowledge:

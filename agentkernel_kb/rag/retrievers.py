@@ -116,6 +116,11 @@ class VectorStoreRetriever:
         return f"VectorStoreRetriever({self.store!r}, mode={self.mode!r})"
 
 
+def mode_of(store: VectorStore) -> SearchMode:
+    """Return the mode of a search that does not say: `hybrid` where a store says in `modes` that it can, else `vector`."""
+    return "hybrid" if "hybrid" in getattr(store, "modes", ()) else "vector"
+
+
 class CallableRetriever:
     """A search function of the application, plain or asynchronous: `search(query, *, k=5, where=None)`.
 

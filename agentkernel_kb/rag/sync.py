@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import Future
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentkernel_kb.errors import KnowledgeStateError
@@ -102,3 +105,25 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
     work.close()
     raise KnowledgeStateError("`.sync` cannot be used inside a running event loop: await the asynchronous method instead.")
+
+
+def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end in an event loop of its own, in a thread where this one has a loop that runs.
+
+    Some frameworks call plain tools on the thread of their loop, where a second loop cannot be run.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    done: Future[T] = Future()
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            done.set_result(context.run(asyncio.run, work))
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised where the work was asked for
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="kb-rag", daemon=True).start()
+    return done.result()
