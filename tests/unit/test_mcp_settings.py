@@ -32,6 +32,7 @@ from agentkernel_kb.serve.mcp.agent import served
         ({"max_connections": True}, "max_connections"),
         ({"session_idle_s": float("nan")}, "session_idle_s"),
         ({"session_idle_s": float("inf")}, "session_idle_s"),
+        ({"request_s": 0}, "request_s"),
     ],
 )
 def test_a_wrong_setting_is_named(given: dict[str, Any], named: str) -> None:

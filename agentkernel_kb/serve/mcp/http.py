@@ -21,6 +21,8 @@ from starlette.routing import Route
 from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.knowledgebuilder import KnowledgeBuilder
 from agentkernel_kb.serve.mcp.agent import ServedAgent, all_served
+from agentkernel_kb.serve.mcp.connection import protocol_within
+from agentkernel_kb.serve.mcp.headers import SingleHeaders
 from agentkernel_kb.serve.mcp.leaving import Leaving
 from agentkernel_kb.serve.mcp.server import make_server
 from agentkernel_kb.serve.mcp.settings import HTTPSettings
@@ -49,7 +51,7 @@ def make_config(agents: ServedAgent | KnowledgeBuilder | Iterable[ServedAgent], 
         log_config=None,
         access_log=False,
         server_header=False,
-        http="h11",  # It bounds the head of a request, before anybody has shown a token; httptools does not.
+        http=protocol_within(settings.request_s),  # By h11, which bounds the head of a request; httptools does not.
         ws="none",
         limit_concurrency=settings.max_connections,
         timeout_keep_alive=_KEEP_ALIVE_S,
@@ -80,6 +82,7 @@ def make_app(agents: ServedAgent | KnowledgeBuilder | Iterable[ServedAgent], set
     else:
         (manager,) = managers.values()
         endpoint, middleware = manager.handle_request, []
+    middleware.insert(0, Middleware(SingleHeaders))
     # A class, as Starlette takes a plain function for one of its own handlers.
     return Starlette(routes=[Route(settings.path, endpoint=Leaving(endpoint))], middleware=middleware, lifespan=lifespan)
 

@@ -28,6 +28,8 @@ class HTTPSettings:
         max_sessions: Most open sessions of each agent; one more is answered with 503.
         session_idle_s: Seconds after which a session without a request ends.
         max_connections: Most connections at one time; one more is answered with 503.
+        request_s: Seconds within which a request has to arrive, from the connection or its first byte to the end of its body;
+            the connection is closed on one that does not. Of `run_http`; an application in a server of your own has its.
 
     Raises:
         AKConfigError: A value is not of its kind, or nothing tells which hosts to accept.
@@ -42,6 +44,7 @@ class HTTPSettings:
     max_sessions: int = 1_000
     session_idle_s: float = 1_800.0
     max_connections: int = 4_000
+    request_s: float = 30.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.host, str) or not self.host.strip():
@@ -52,7 +55,7 @@ class HTTPSettings:
             raise AKConfigError(f"HTTPSettings.path must be a path such as /mcp, not {self.path!r}.")
         for name in ("allowed_hosts", "allowed_origins"):
             self._check_listed(name)
-        for name in ("max_body_bytes", "max_sessions", "max_connections", "session_idle_s"):
+        for name in ("max_body_bytes", "max_sessions", "max_connections", "session_idle_s", "request_s"):
             self._check_positive(name)
         if self._listens_everywhere and not self.allowed_hosts:
             raise AKConfigError(
@@ -100,6 +103,6 @@ class HTTPSettings:
 
     def _check_positive(self, name: str) -> None:
         value: object = getattr(self, name)
-        kind = int | float if name == "session_idle_s" else int
+        kind = int | float if name.endswith("_s") else int
         if not isinstance(value, kind) or isinstance(value, bool) or not (math.isfinite(value) and value > 0):
             raise AKConfigError(f"HTTPSettings.{name} must be a positive number, not {value!r}.")
