@@ -115,7 +115,7 @@ class ChunkIndex:
         """Insert a chunk of this index into another and return its slot there."""
         table, terms = self.table, self.terms
         counts = {term: terms.count_of(term, slot) for term in terms.terms_of(slot)}
-        vector = self._vector(slot) if self.dimensions else array("f")
+        vector = self.vector(slot) if self.dimensions else array("f")
         return other.put(table.ids[slot], table.document_ids[slot], table.sources[slot], table.held(slot), counts, vector)
 
     def is_sparse(self) -> bool:
@@ -168,11 +168,12 @@ class ChunkIndex:
     def _alike(self, first: int, second: int) -> float:
         """Return how alike two chunks are, in [0, 1]: by their vectors, or by the terms that they share."""
         if self.dimensions:
-            one, other = self._vector(first), self._vector(second)
+            one, other = self.vector(first), self.vector(second)
             return max(0.0, sum(map(float.__mul__, one, other)))
         mine, theirs = set(self.terms.terms_of(first)), set(self.terms.terms_of(second))
         return len(mine & theirs) / (len(mine | theirs) or 1)
 
-    def _vector(self, slot: int) -> array[float]:
+    def vector(self, slot: int) -> array[float]:
+        """Return the vector of a slot; zeros where it has none."""
         size = self.dimensions or 0
         return self._vectors[slot * size : (slot + 1) * size]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, TypeVar
 
-from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.errors import AKConfigError, KnowledgeStateError
 from agentkernel_kb.rag.chunk import Chunk, VectorRecord, origin_of
 from agentkernel_kb.rag.index.analysis import Analysis, widened
 from agentkernel_kb.rag.index.arrays import unit
@@ -42,9 +42,15 @@ class IndexedStore(ABC):
     def __init__(self, analysis: Analysis | None, vector_share: float) -> None:
         check_share("vector_share", vector_share)
         self._analysis = analysis or Analysis()
+        self._made_with = self._analysis.name
         self._vector_share = vector_share
         self._index = ChunkIndex()
         self._lock = threading.RLock()
+
+    @property
+    @abstractmethod
+    def generation(self) -> int:
+        """Number of the generation that was seen last: another one where the corpus was made anew."""
 
     @property
     def dimensions(self) -> int | None:
@@ -85,6 +91,7 @@ class IndexedStore(ABC):
         where: Filter = EVERYTHING,
         scope: str = "",
         noted: Mapping[str, str] | None = None,
+        generation: int | None = None,
     ) -> tuple[int, int]:
         """`replace` within a filter, and note something about sources in the same step.
 
@@ -95,6 +102,11 @@ class IndexedStore(ABC):
             where: What is deleted meets this.
             scope: Name of the scope that the notes are of.
             noted: Notes by source. Those of other sources that are changed here are thrown away.
+            generation: The generation that this is meant for, as `state` told; `None` for any.
+
+        Raises:
+            AKConfigError: As for `upsert`.
+            KnowledgeStateError: There is another generation by now.
         """
         documents, origins = names_of("document_ids", document_ids), names_of("sources", sources)
 
@@ -103,7 +115,7 @@ class IndexedStore(ABC):
             return [slot for slot in slots if self._index.table.meets(slot, where)]
 
         rows = await asyncio.to_thread(self._rows, records)
-        return await self._run(lambda: self._change(rows, gone, Notes(scope, noted)))
+        return await self._run(lambda: self._change(rows, gone, Notes(scope, noted, generation)))
 
     async def notes(self, scope: str = "") -> dict[str, str]:
         """Return what is noted about sources in a scope."""
@@ -156,6 +168,8 @@ class IndexedStore(ABC):
         condition = where if isinstance(where, Filter) else parse_where(where)
 
         def find() -> list[SearchHit]:
+            if mode != "vector":
+                self._check_analysis()
             terms = {} if mode == "vector" else self._analysis.question(query_text, self._index.terms)
             return self._hits(
                 self._index.search(
@@ -317,7 +331,9 @@ class IndexedStore(ABC):
         """Store rows and remove what `gone` returns of the rest, and do the same to the index once that is durable."""
         with self._transaction():
             self._refresh()
+            self._check_generation(notes)
             for row in rows[:1]:
+                self._check_analysis()
                 self._index.check_vector(row.vector)
             written = {row.id for row in rows}
             dropped = [slot for slot in gone() if self._index.table.ids[slot] not in written]
@@ -331,6 +347,17 @@ class IndexedStore(ABC):
         if self._index.is_sparse():
             self._rebuild()
         return len(rows), len(dropped)
+
+    def _check_generation(self, notes: Notes | None) -> None:
+        if notes is not None and notes.generation not in (None, self.generation):
+            raise KnowledgeStateError("The corpus was indexed anew meanwhile, and nothing more is written to what it was.")
+
+    def _check_analysis(self) -> None:
+        if self._made_with != self._analysis.name:
+            raise AKConfigError(
+                f"The corpus was indexed with the analysis '{self._made_with}', and this store has '{self._analysis.name}': "
+                "open it with the same language and extras, or make it anew with reindex()."
+            )
 
     def _touched(self, rows: Iterable[Row], dropped: Iterable[int]) -> set[str]:
         """Return the origins that a change concerns."""

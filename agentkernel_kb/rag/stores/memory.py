@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from agentkernel_kb.errors import KnowledgeStateError
 from agentkernel_kb.rag.chunk import Chunk
 from agentkernel_kb.rag.content import Content
 from agentkernel_kb.rag.index.analysis import Analysis
-from agentkernel_kb.rag.stores.indexed import IndexedStore
+from agentkernel_kb.rag.stores.generational import GenerationalStore, State
 from agentkernel_kb.rag.stores.rows import SEMANTIC_SHARE, Notes, Row
 
 
-class InMemoryVectorStore(IndexedStore):
+class InMemoryVectorStore(GenerationalStore):
     """Holds chunks in memory and ranks all of them exactly. Safe to use from several tasks and threads.
 
     Args:
@@ -29,6 +30,12 @@ class InMemoryVectorStore(IndexedStore):
         self._held: dict[str, tuple[Content, int, int]] = {}
         self._notes: dict[tuple[str, str], str] = {}
         self._fingerprint: dict[str, Any] = {}
+        self._generation, self._version = 1, 0
+
+    @property
+    def generation(self) -> int:
+        """Number of the generation: another one where the corpus was made anew."""
+        return self._generation
 
     async def fingerprint(self) -> dict[str, Any]:
         """Return what was noted with `note_fingerprint`: under which model and chunking the corpus was made."""
@@ -37,6 +44,38 @@ class InMemoryVectorStore(IndexedStore):
     async def note_fingerprint(self, fingerprint: Mapping[str, Any]) -> None:
         """Note under which model and chunking the corpus is made."""
         self._fingerprint = dict(fingerprint)
+
+    async def begin_generation(self, fingerprint: Mapping[str, Any]) -> InMemoryVectorStore:
+        """Return an empty store for the next generation."""
+        made = InMemoryVectorStore(analysis=self._analysis, vector_share=self._vector_share)
+        await made.note_fingerprint(fingerprint)
+        return made
+
+    async def switch_to(self, generation: GenerationalStore, *, mine: State, its: State) -> bool:
+        """Hold what a generation holds, in one step. See `GenerationalStore.switch_to`."""
+
+        def switched() -> bool:
+            if not isinstance(generation, InMemoryVectorStore) or its != (generation._generation, generation._version):
+                raise KnowledgeStateError("The new generation was changed after it was verified.")
+            if mine != (self._generation, self._version):
+                return False
+            self._index, self._held, self._notes = generation._index, generation._held, generation._notes
+            self._fingerprint = generation._fingerprint
+            self._generation += 1
+            return True
+
+        return await self._run(switched)
+
+    async def unfinished(self) -> int:
+        """Return 0: whoever makes a generation holds it."""
+        return 0
+
+    async def discard_generations(self) -> None:
+        """Do nothing: a generation is gone with whoever made it."""
+
+    async def faults(self) -> list[str]:
+        """Return nothing: there is no file that could be damaged."""
+        return []
 
     def __repr__(self) -> str:
         return f"InMemoryVectorStore({self._index.table.count} chunks)"
@@ -65,7 +104,13 @@ class InMemoryVectorStore(IndexedStore):
         return {source: entry for (name, source), entry in self._notes.items() if name == scope}
 
     def _kept(self) -> None:
-        """Nothing has to be noted."""
+        self._version += 1
+
+    def _changes(self) -> int:
+        return self._version
+
+    def _all_noted(self) -> list[tuple[str, str, str]]:
+        return [(scope, source, entry) for (scope, source), entry in self._notes.items()]
 
     def _moved(self, old: int, new: int) -> None:
         """Chunks are found by their ids."""

@@ -45,10 +45,12 @@ class Notes:
         scope: Name of the scope that the notes are of.
         by_source: The notes; `None` for chunks that are written without any, so that those of all scopes are in doubt. Of a
             deletion no note has to be taken: one whose chunks are not all there is not believed.
+        generation: The generation that this is meant for; `None` for any.
     """
 
     scope: str = ""
     by_source: Mapping[str, str] | None = None
+    generation: int | None = None
 
 
 def heading_of(chunk: Chunk) -> str:

@@ -10,22 +10,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError
+from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, KnowledgeStateError
 from agentkernel_kb.rag.chunk import Chunk
 from agentkernel_kb.rag.content import TextBlock, content_from
 from agentkernel_kb.rag.index.analysis import Analysis
 from agentkernel_kb.rag.index.index import ChunkIndex
 from agentkernel_kb.rag.index.table import Metadata
-from agentkernel_kb.rag.stores.indexed import IndexedStore
+from agentkernel_kb.rag.stores.generational import GenerationalStore, State
 from agentkernel_kb.rag.stores.rows import SEMANTIC_SHARE, Notes, Row
 from agentkernel_kb.rag.stores.sqlite_file import SQLiteFile, packed_terms, unpacked_terms
+from agentkernel_kb.rag.stores.sqlite_generations import MARK, faults, next_name, prune, retire, switch, unfinished
 
 _MOST_GONE = 10_000
 _MOST_PARAMETERS = 500
 
-_NAMESPACE = "SELECT number, analysis FROM namespaces WHERE name = ?"
 _NEW_NAMESPACE = "INSERT OR IGNORE INTO namespaces (name, analysis) VALUES (?, ?)"
-_STATE = "SELECT version, epoch FROM namespaces WHERE number = ?"
+_STATE = "SELECT number, analysis, version, epoch FROM namespaces WHERE name = ?"
 _CHANGED = "UPDATE namespaces SET version = version + 1, epoch = epoch + ? WHERE number = ?"
 _GONE = "SELECT number, row FROM gone WHERE namespace = ? AND number > ? ORDER BY number"
 _TERMS = "SELECT number, term FROM terms WHERE namespace = ? AND number > ?"
@@ -39,7 +39,7 @@ _INSERTED = (
 )
 
 
-class SQLiteVectorStore(IndexedStore):
+class SQLiteVectorStore(GenerationalStore):
     """Holds chunks in a file, and ranks all of a namespace exactly, with words and vectors in memory.
 
     Opening reads words and vectors, and no texts. Changes of other processes are seen by the next call. Several processes may
@@ -66,7 +66,7 @@ class SQLiteVectorStore(IndexedStore):
         super().__init__(analysis, vector_share)
         if not isinstance(path, str | Path) or not str(path):
             raise AKConfigError(f"SQLiteVectorStore: path must be the path of a file, not {path!r}.")
-        if not isinstance(namespace, str) or not namespace:
+        if not isinstance(namespace, str) or not namespace or namespace.startswith(MARK):
             raise AKConfigError(f"SQLiteVectorStore: namespace must be a name, not {namespace!r}.")
         self._file = SQLiteFile(Path(path))
         self._namespace = namespace
@@ -83,6 +83,11 @@ class SQLiteVectorStore(IndexedStore):
         """Name of the corpus in the file."""
         return self._namespace
 
+    @property
+    def generation(self) -> int:
+        """Number of the generation that was seen last: another one where the corpus was made anew. 0 before the first call."""
+        return self._number
+
     async def fingerprint(self) -> dict[str, Any]:
         """Return what was noted with `note_fingerprint`: under which model and chunking the corpus was made."""
 
@@ -97,11 +102,52 @@ class SQLiteVectorStore(IndexedStore):
 
         def write() -> None:
             with self._transaction():
+                self._refresh()
                 noted = json.dumps(dict(fingerprint), sort_keys=True)
                 statement = "UPDATE namespaces SET fingerprint = ? WHERE number = ?"
                 self._file.connection().execute(statement, (noted, self._number))
 
         await self._run(write)
+
+    async def begin_generation(self, fingerprint: Mapping[str, Any]) -> SQLiteVectorStore:
+        """Return a store for the next generation: what was begun under the same fingerprint, else an empty one."""
+        begun = self._next()
+        noted = await begun.fingerprint()
+        if (noted and noted != fingerprint) or begun._made_with != self._analysis.name:
+            await begun.close()
+            await self.discard_generations()
+            begun = self._next()
+        await begun.note_fingerprint(fingerprint)
+        return begun
+
+    async def switch_to(self, generation: GenerationalStore, *, mine: State, its: State) -> bool:
+        """Hold what a generation holds, in one transaction. See `GenerationalStore.switch_to`."""
+
+        def switched() -> bool:
+            with self._file.writing() as connection:
+                done = switch(connection, self._namespace, mine, its)
+            prune(self._file)
+            return done
+
+        return await self._run(switched)
+
+    async def unfinished(self) -> int:
+        """Return how many chunks there are of a generation that was begun and not switched to."""
+        return await self._read(lambda: unfinished(self._file.connection(), self._namespace))
+
+    async def discard_generations(self) -> None:
+        """Throw away what was begun and not switched to, and what is left of older generations."""
+
+        def discarded() -> None:
+            with self._file.writing() as connection:
+                retire(connection, next_name(self._namespace))
+            prune(self._file)
+
+        await self._run(discarded)
+
+    async def faults(self) -> list[str]:
+        """Return what is wrong with the file, in words."""
+        return await self._read(lambda: faults(self._file.connection(), self._number))
 
     async def close(self) -> None:
         """Close the file. May be called twice."""
@@ -123,29 +169,30 @@ class SQLiteVectorStore(IndexedStore):
             yield
 
     def _ensure_namespace(self) -> None:
-        """Find the namespace in the file, or make it.
-
-        Raises:
-            AKConfigError: Its terms were made in another way than this store makes them.
-        """
+        """Make the namespace in the file, where there is none; and delete what a killed process left of older generations."""
         if self._number:
             return
         with self._file.writing() as connection:
             connection.execute(_NEW_NAMESPACE, (self._namespace, self._analysis.name))
-            number, analysis = connection.execute(_NAMESPACE, (self._namespace,)).fetchone()
-        if analysis != self._analysis.name:
-            raise AKConfigError(
-                f"The corpus '{self._namespace}' in {self.path.name} was indexed with the analysis '{analysis}', and this "
-                f"store has '{self._analysis.name}': open it with the same language and extras, or index anew elsewhere."
-            )
-        self._number = number
+            self._number = connection.execute(_STATE, (self._namespace,)).fetchone()[0]
+        prune(self._file)
+
+    def _next(self) -> SQLiteVectorStore:
+        """Return a store on the next generation."""
+        made = SQLiteVectorStore(self.path, self._namespace, analysis=self._analysis, vector_share=self._vector_share)
+        made._namespace = next_name(self._namespace)
+        return made
 
     def _refresh(self) -> None:
         """Read what was written since the last call: all of it, when the file was just opened."""
         connection = self._file.connection()
-        version, epoch = connection.execute(_STATE, (self._number,)).fetchone()
-        if epoch != self._epoch:
+        found = connection.execute(_STATE, (self._namespace,)).fetchone()
+        if found is None:  # A generation that was begun, and thrown away or switched to.
+            raise KnowledgeStateError("The corpus was indexed anew meanwhile.")
+        number, self._made_with, version, epoch = found
+        if (number, epoch) != (self._number, self._epoch):
             self._forget()
+            self._number = number
         if version == self._version:
             return
         try:
@@ -194,6 +241,13 @@ class SQLiteVectorStore(IndexedStore):
     def _noted(self, scope: str) -> dict[str, str]:
         statement = "SELECT source, entry FROM ledger WHERE namespace = ? AND scope = ?"
         return dict(self._file.connection().execute(statement, (self._number, scope)).fetchall())
+
+    def _changes(self) -> int:
+        return self._version
+
+    def _all_noted(self) -> list[tuple[str, str, str]]:
+        statement = "SELECT scope, source, entry FROM ledger WHERE namespace = ?"
+        return self._file.connection().execute(statement, (self._number,)).fetchall()
 
     def _kept(self) -> None:
         self._version += 1
