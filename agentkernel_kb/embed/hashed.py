@@ -6,12 +6,14 @@ import hashlib
 import math
 from collections.abc import Iterable
 from functools import lru_cache
+from operator import mul
 
-from agentkernel_kb.embed.words import features, finder
+from agentkernel_kb.embed.words import counts_of, finder, weight_of
 from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.lexical.memo import Memo
 
 MAX_DIMENSIONS = 65_536
-_CACHED_FEATURES = 32_768
+_MOST_FEATURES = 131_072
 
 
 class HashEmbedder:
@@ -68,19 +70,21 @@ class HashEmbedder:
         supplied: object = text
         if not isinstance(supplied, str):
             raise AKConfigError(f"HashEmbedder takes text, not {type(supplied).__name__}.")
-        weights = features(supplied)
+        counts = counts_of(supplied)
         vector = [0.0] * self._dimensions
-        for feature, weight in weights.items():
-            number = _number(feature)
-            vector[(number >> 1) % self._dimensions] += weight if number & 1 else -weight
-        return self._to_unit_length(vector, next(iter(weights), None))
+        places = _places(self._dimensions)
+        for feature, count in counts.items():
+            place, weight = places[feature]
+            vector[place] += weight if count == 1 else math.sqrt(count) * weight
+        return self._to_unit_length(vector, next(iter(counts), None))
 
     def _to_unit_length(self, vector: list[float], first_feature: str | None) -> list[float]:
-        length = math.sqrt(math.fsum(value * value for value in vector))
+        held = [value for value in vector if value]
+        length = math.sqrt(math.fsum(map(mul, held, held)))
         if length:
             return [value / length for value in vector]
         if first_feature is not None:  # All features fell on each other with opposite signs.
-            vector[(_number(first_feature) >> 1) % self._dimensions] = 1.0
+            vector[_places(self._dimensions)[first_feature][0]] = 1.0
         return vector
 
     def related(self, query: str, texts: Iterable[str]) -> list[bool]:
@@ -97,7 +101,19 @@ class HashEmbedder:
         return f"HashEmbedder(dimensions={self._dimensions})"
 
 
-@lru_cache(maxsize=_CACHED_FEATURES)
+@lru_cache(maxsize=4)
+def _places(dimensions: int) -> Memo[tuple[int, float]]:
+    """Return for each feature the place that it has in a vector, and what one occurrence adds there."""
+    known: dict[tuple[int, float], tuple[int, float]] = {}  # There are few different ones, so that each is held once.
+
+    def place(feature: str) -> tuple[int, float]:
+        number, weight = _number(feature), weight_of(feature)
+        found = ((number >> 1) % dimensions, weight if number & 1 else -weight)
+        return known.setdefault(found, found)
+
+    return Memo(place, _MOST_FEATURES)
+
+
 def _number(feature: str) -> int:
     """Return 64 bits that depend on nothing but the feature; the lowest one is its sign, the others say where it goes."""
     return int.from_bytes(hashlib.blake2b(feature.encode("utf-8", "replace"), digest_size=8).digest(), "big")

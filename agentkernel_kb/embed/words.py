@@ -8,9 +8,12 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 
+from agentkernel_kb.lexical.memo import Memo
 from agentkernel_kb.lexical.text import UNSPACED, fold
+from agentkernel_kb.lexical.words import FUNCTION_WORDS, singular
 
 MAX_WORD_CHARS = 64
+_MOST_WORDS = 65_536
 
 PAIR_WEIGHT = 0.5
 """Weight of two adjacent words, against 1 of a word."""
@@ -21,16 +24,11 @@ FUNCTION_WORD_WEIGHT = 0.2
 CHARACTER_WEIGHT = 0.5
 """Weight of a single character of a script without spaces; a pair of them weighs 1."""
 
-_ENGLISH = (
-    "a about an and any are as at be been but by can could did do does for from had has have how i if in into is it its may me "
-    "my no not of on or our she should so some than that the their them then there these they this to up was we were what when "
-    "where which who why will with would you your"
-)
-FUNCTION_WORDS = frozenset(_ENGLISH.split())
-
 # The vowel signs of Indic scripts belong to their word, though regular expressions do not count them as letters.
 _LETTER = f"(?:[^\\W_{UNSPACED}]|[\u0900-\u0963\u0966-\u0dff])"
 _TOKEN = re.compile(f"(?P<run>[{UNSPACED}]+)|(?P<word>{_LETTER}+(?:['’]{_LETTER}+)*(?:[+#]{{1,3}}(?!{_LETTER}))?)")
+# The same on text that is folded and all ASCII, as most is.
+_PLAIN_TOKEN = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*(?:[+#]{1,3}(?![a-z0-9]))?")
 # Letters of Thai, Lao, Burmese and Khmer, kana and the parts of hangul syllables: they stand for sounds rather than words.
 _SOUND = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff]")
 
@@ -41,9 +39,23 @@ def features(text: str) -> dict[str, float]:
     A feature that occurs n times weighs √n times its own weight. Blank text has none; text without any word, such as `???`, is
     one feature as a whole.
     """
-    singles, words = _words(text)
-    counts = singles + Counter(f"{first} {second}" for first, second in pairwise(words))
-    return {feature: math.sqrt(count) * _weight(feature) for feature, count in counts.items()}
+    return {feature: math.sqrt(count) * weight_of(feature) for feature, count in counts_of(text).items()}
+
+
+def counts_of(text: str) -> dict[str, int]:
+    """Return how often each feature of `text` occurs, in the order of their first appearance: words before pairs of words."""
+    counts, words = _words(text)
+    counts.update(map(" ".join, pairwise(words)))
+    return counts
+
+
+def weight_of(feature: str) -> float:
+    """Return how much a feature weighs that occurs once."""
+    if " " in feature:
+        return PAIR_WEIGHT * math.prod(weight_of(word) for word in feature.split(" "))
+    if feature in FUNCTION_WORDS:
+        return FUNCTION_WORD_WEIGHT
+    return CHARACTER_WEIGHT if len(feature) == 1 and not feature.isascii() else 1.0
 
 
 def finder(query: str) -> Callable[[str], bool]:
@@ -67,40 +79,36 @@ def finder(query: str) -> Callable[[str], bool]:
 
 def normalise(word: str) -> str:
     """Return a folded word without its apostrophes and, where it is English enough, without its plural ending."""
-    word = _without_apostrophes(word.replace("’", "'").removesuffix("'s"))[:MAX_WORD_CHARS]
-    if len(word) < 4 or not word.isascii() or not word.endswith("s") or word.endswith(("ss", "us", "is")):
-        return word
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if word.endswith(("ches", "shes", "sses", "xes", "zes")):
-        return word[:-2]
-    return word[:-1]
+    return singular(_without_apostrophes(word.replace("’", "'").removesuffix("'s"))[:MAX_WORD_CHARS])
+
+
+_NORMALISED = Memo(normalise, _MOST_WORDS)
 
 
 def _words(text: str) -> tuple[Counter[str], list[str]]:
     """Return how often each single feature occurs, and the words of scripts with spaces in their order."""
     folded = fold(text)
     counts: Counter[str] = Counter()
-    words: list[str] = []
-    for match in _TOKEN.finditer(folded):
-        if run := match["run"]:
-            counts.update(run)
-            counts.update(first + second for first, second in pairwise(run))
-        else:
-            words.append(normalise(match["word"]))
+    words = _counted(folded, counts)
     counts.update(words)
     if not counts and (bare := " ".join(folded.split()) or text.strip()):
         counts[bare[:MAX_WORD_CHARS]] += 1
     return counts, words
 
 
+def _counted(folded: str, counts: Counter[str]) -> list[str]:
+    """Count the runs of scripts without spaces in a folded text, and return the words of the others in their order."""
+    if folded.isascii():
+        return list(map(_NORMALISED.__getitem__, _PLAIN_TOKEN.findall(folded)))
+    words: list[str] = []
+    for match in _TOKEN.finditer(folded):
+        if run := match["run"]:
+            counts.update(run)
+            counts.update(first + second for first, second in pairwise(run))
+        else:
+            words.append(_NORMALISED[match["word"]])
+    return words
+
+
 def _without_apostrophes(text: str) -> str:
     return text.replace("’", "").replace("'", "")
-
-
-def _weight(feature: str) -> float:
-    if " " in feature:
-        return PAIR_WEIGHT * math.prod(_weight(word) for word in feature.split(" "))
-    if feature in FUNCTION_WORDS:
-        return FUNCTION_WORD_WEIGHT
-    return CHARACTER_WEIGHT if len(feature) == 1 and not feature.isascii() else 1.0

@@ -20,12 +20,13 @@ def variants(word: str) -> tuple[str, ...]:
     """
     if len(word) < _SHORTEST or not (word.isascii() and word.isalpha()):
         return (word,)
-    other = _singular(word) if word.endswith("s") else _plural(word)
+    other = singular(word) if word.endswith("s") else _plural(word)
     return (word,) if other == word else (word, other)
 
 
-def _singular(word: str) -> str:
-    if word.endswith(("ss", "us", "is")):
+def singular(word: str) -> str:
+    """Return a folded word without its plural ending where it is English enough: `policies` becomes `policy`."""
+    if len(word) < _SHORTEST or not word.isascii() or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies") and len(word) > _SHORTEST:
         return f"{word[:-3]}y"
