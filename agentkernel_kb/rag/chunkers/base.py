@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from agentkernel_kb.rag.chunk import Chunk
+from agentkernel_kb.rag.chunkers.structure import Cut, Lines, packed, pieces_of, said_of
 from agentkernel_kb.rag.chunkers.windows import Window
 from agentkernel_kb.rag.content import TextBlock
 from agentkernel_kb.rag.values import Document, Section
@@ -27,7 +29,21 @@ class ChunkerBase(ABC):
 
 
 class TextChunker(ChunkerBase):
-    """A chunker that cuts text by windows, of sections (seed 003) and of documents (seed 000) alike."""
+    """A chunker that cuts text by windows, of sections (seed 003) and of documents (seed 000) alike.
+
+    What the parser of a document's media type knows as one part, such as a function or what stands under a heading, is not cut
+    where it fits; small parts are taken together. The chunk says the `headings` above all of it, and of code the `symbol` that
+    it defines and its lines, `line_start` and `line_end`.
+    """
+
+    @property
+    @abstractmethod
+    def most_chars(self) -> int:
+        """About how many characters a chunk has at most."""
+
+    @abstractmethod
+    def reach(self, text: str, start: int) -> int:
+        """Return how far a chunk may reach that begins at a place of a text."""
 
     @abstractmethod
     def windows(self, text: str) -> Iterator[Window]:
@@ -39,7 +55,7 @@ class TextChunker(ChunkerBase):
 
     def split(self, documents: Iterable[Document]) -> list[Chunk]:
         """Return the chunks of documents, in order, numbered for each document; blank documents have none."""
-        return [chunk for document in documents for chunk in self._of_document(document)]
+        return [chunk for document in documents for chunk in numbered(list(self._of_document(document)))]
 
     def _of_section(self, section: Section) -> Iterator[Chunk]:
         if not isinstance(section.content, TextBlock):
@@ -49,14 +65,25 @@ class TextChunker(ChunkerBase):
         for start, end in self.windows(text):
             yield Chunk(text[start:end], source=section.source, metadata={**section.metadata, START: start, END: end})
 
-    def _of_document(self, document: Document) -> list[Chunk]:
+    def _of_document(self, document: Document) -> Iterator[Chunk]:
         text = document.text
-        return numbered(
-            [
-                Chunk(text[start:end], document.id, None, document.source, {**document.metadata, START: start, END: end})
-                for start, end in self.windows(text)
-            ]
-        )
+        for start, end, said in self._places(document):
+            metadata = {**document.metadata, **said, START: start, END: end}
+            yield Chunk(text[start:end], document.id, None, document.source, metadata)
+
+    def groups(self, document: Document) -> Iterable[Sequence[Cut]]:
+        """Return the parts of a document that are cut each by itself; none for a text that is cut as one."""
+        text = document.text
+        return packed(pieces_of(document, self.most_chars), lambda first, last: last.end <= self.reach(text, first.start))
+
+    def _places(self, document: Document) -> Iterator[tuple[int, int, dict[str, Any]]]:
+        """Yield where each chunk begins and ends, and what is known of that part of the document."""
+        text = document.text
+        lines = Lines(text)
+        for group in list(self.groups(document)) or [[Cut(0, len(text))]]:
+            said, begin = said_of(group), group[0].start
+            for start, end in self.windows(text[begin : group[-1].end]):
+                yield begin + start, begin + end, {**said, **lines.said(group, begin + start, begin + end)}
 
 
 def numbered(chunks: list[Chunk]) -> list[Chunk]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from agentkernel_kb.rag.chunk import Chunk
-from agentkernel_kb.rag.chunkers.base import END, START, ChunkerBase, numbered
-from agentkernel_kb.rag.chunkers.windows import check_sizes, windows
+from agentkernel_kb.rag.chunkers.base import END, START
+from agentkernel_kb.rag.chunkers.recursive import RecursiveCharacterSplitter
+from agentkernel_kb.rag.chunkers.structure import HEADINGS, Cut, pieces_of
 from agentkernel_kb.rag.content import TextBlock
 from agentkernel_kb.rag.values import Document, Section
-
-HEADINGS = "headings"
-"""Metadata of a chunk: the headings above it, the outermost first."""
 
 MARKDOWN = ("text/markdown", "text/x-markdown")
 
@@ -26,25 +23,11 @@ _MARK = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What stands under one heading, up to the next.
+class HeadingChunker(RecursiveCharacterSplitter):
+    """Cuts Markdown and reStructuredText at their headings, and what is longer under one as `RecursiveCharacterSplitter` does.
 
-    Attributes:
-        path: The headings that lead here, the outermost first; empty before the first heading.
-        start: Where it begins in the text, its own heading included.
-        end: Where it ends.
-    """
-
-    path: tuple[str, ...]
-    start: int
-    end: int
-
-
-class HeadingChunker(ChunkerBase):
-    """Cuts Markdown at its headings, and what is longer under one heading as `RecursiveCharacterSplitter` does.
-
-    Each chunk's metadata says under which `headings` it stands. Other texts are cut by size alone.
+    Each chunk's metadata says under which `headings` it stands; no chunk holds parts of two. Other texts are cut as that
+    splitter cuts them.
 
     Args:
         chunk_size: Most characters of a chunk, 1 or more.
@@ -54,60 +37,44 @@ class HeadingChunker(ChunkerBase):
         AKConfigError: A size is out of range.
     """
 
-    def __init__(self, chunk_size: int = 1000, chunk_overlap: int = 150) -> None:
-        check_sizes("HeadingChunker", "chunk_size", chunk_size, "chunk_overlap", chunk_overlap)
-        self.chunk_size, self.chunk_overlap = chunk_size, chunk_overlap
-
     @property
     def fingerprint(self) -> str:
         """What chunks of equal texts are equal under."""
-        return f"headings-{self.chunk_size}-{self.chunk_overlap}-v1"
+        return f"headings-{self.chunk_size}-{self.chunk_overlap}-v2"
 
-    async def chunk(self, sections: list[Section]) -> list[Chunk]:
-        """Return the chunks of the sections of one document, in order; every text section is read as Markdown."""
-        return numbered([chunk for section in sections for chunk in self._of_section(section)])
-
-    def split(self, documents: Iterable[Document]) -> list[Chunk]:
-        """Return the chunks of documents, in order, numbered for each document."""
-        return [chunk for document in documents for chunk in self._of_document(document)]
+    def groups(self, document: Document) -> Iterable[Sequence[Cut]]:
+        """Return the parts of a document that are cut each by itself: what stands under each heading."""
+        pieces = parts(document.text) if document.media_type in MARKDOWN else pieces_of(document, self.most_chars)
+        if any(HEADINGS in piece.metadata for piece in pieces):
+            return [[piece] for piece in pieces]
+        return super().groups(document)
 
     def _of_section(self, section: Section) -> Iterator[Chunk]:
-        if isinstance(section.content, TextBlock):
-            for text, metadata in self._pieces(section.content.text, section.metadata, parts(section.content.text)):
-                yield Chunk(text, source=section.source, metadata=metadata)
-        else:
-            yield Chunk(section.content, source=section.source, metadata=section.metadata)
-
-    def _of_document(self, document: Document) -> list[Chunk]:
-        text = document.text
-        cut = parts(text) if document.media_type in MARKDOWN else [Part((), 0, len(text))]
-        pieces = self._pieces(text, document.metadata, cut)
-        return numbered([Chunk(piece, document.id, None, document.source, metadata) for piece, metadata in pieces])
-
-    def _pieces(self, text: str, metadata: dict[str, Any], cut: Iterable[Part]) -> Iterator[tuple[str, dict[str, Any]]]:
-        for part in cut:
-            held = text[part.start : part.end]
-            path = {HEADINGS: list(part.path)} if part.path else {}
-            for start, end in windows(held, lambda _, at: at + self.chunk_size, lambda _, at: at - self.chunk_overlap):
+        """Yield the chunks of a section, which is read as Markdown."""
+        if not isinstance(section.content, TextBlock):
+            yield from super()._of_section(section)
+            return
+        text = section.content.text
+        for part in parts(text):
+            for start, end in self.windows(text[part.start : part.end]):
                 place = {START: part.start + start, END: part.start + end}
-                yield held[start:end], {**metadata, **path, **place}
-
-    def __repr__(self) -> str:
-        return f"HeadingChunker(chunk_size={self.chunk_size}, chunk_overlap={self.chunk_overlap})"
+                metadata = {**section.metadata, **part.metadata, **place}
+                yield Chunk(text[place[START] : place[END]], source=section.source, metadata=metadata)
 
 
-def parts(text: str) -> list[Part]:
+def parts(text: str) -> list[Cut]:
     """Return the parts of a Markdown text, in order; a heading with nothing under it begins the part of the next one."""
     marks = list(_headings(text))
     places = [mark.start for mark in marks] + [len(text)]
-    found = [Part((), 0, places[0])] if text[: places[0]].strip() else []
+    found = [Cut(0, places[0])] if text[: places[0]].strip() else []
     path: list[_Heading] = []
     begun: int | None = None
     for mark, border in zip(marks, places[1:], strict=True):
         path = [*(above for above in path if above.level < mark.level), mark]
         begun = mark.start if begun is None else begun
         if text[mark.end : border].strip() or border == len(text):
-            found.append(Part(tuple(each.title for each in path if each.title), begun, border))
+            titles = [each.title for each in path if each.title]
+            found.append(Cut(begun, border, {HEADINGS: titles} if titles else {}))
             begun = None
     return found
 

@@ -20,17 +20,26 @@ class RecursiveCharacterSplitter(TextChunker):
     """
 
     def __init__(self, chunk_size: int = 1000, chunk_overlap: int = 150) -> None:
-        check_sizes("RecursiveCharacterSplitter", "chunk_size", chunk_size, "chunk_overlap", chunk_overlap)
+        check_sizes(type(self).__name__, "chunk_size", chunk_size, "chunk_overlap", chunk_overlap)
         self.chunk_size, self.chunk_overlap = chunk_size, chunk_overlap
 
     @property
     def fingerprint(self) -> str:
         """What chunks of equal texts are equal under."""
-        return f"recursive-{self.chunk_size}-{self.chunk_overlap}-v1"
+        return f"recursive-{self.chunk_size}-{self.chunk_overlap}-v2"
+
+    @property
+    def most_chars(self) -> int:
+        """About how many characters a chunk has at most."""
+        return self.chunk_size
+
+    def reach(self, text: str, start: int) -> int:
+        """Return how far a chunk may reach that begins at a place of a text."""
+        return start + self.chunk_size
 
     def windows(self, text: str) -> Iterator[Window]:
         """Yield where each chunk of a text begins and ends, in order."""
-        return windows(text, lambda _, start: start + self.chunk_size, lambda _, end: end - self.chunk_overlap)
+        return windows(text, self.reach, lambda _, end: end - self.chunk_overlap)
 
     def __repr__(self) -> str:
-        return f"RecursiveCharacterSplitter(chunk_size={self.chunk_size}, chunk_overlap={self.chunk_overlap})"
+        return f"{type(self).__name__}(chunk_size={self.chunk_size}, chunk_overlap={self.chunk_overlap})"

@@ -34,13 +34,19 @@ class ApproxTokenChunker(TextChunker):
     @property
     def fingerprint(self) -> str:
         """What chunks of equal texts are equal under."""
-        return f"tokens-{self.chunk_size}-{self.overlap}-v1"
+        return f"tokens-{self.chunk_size}-{self.overlap}-v2"
+
+    @property
+    def most_chars(self) -> int:
+        """About how many characters a chunk has at most."""
+        return self.chunk_size * BYTES_PER_TOKEN
 
     def windows(self, text: str) -> Iterator[Window]:
         """Yield where each chunk of a text begins and ends, in order."""
-        return windows(text, self._reach, self._back)
+        return windows(text, self.reach, self._back)
 
-    def _reach(self, text: str, start: int) -> int:
+    def reach(self, text: str, start: int) -> int:
+        """Return how far a chunk may reach that begins at a place of a text."""
         most = self.chunk_size * BYTES_PER_TOKEN + BYTES_PER_TOKEN - 1
         ahead = text[start : start + most]
         if ahead.isascii():

@@ -6,10 +6,11 @@ import asyncio
 import mimetypes
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from agentkernel_kb.rag.chunkers.structure import Cut
 from agentkernel_kb.rag.content import TextBlock
 from agentkernel_kb.rag.parsers.encodings import decoded
 from agentkernel_kb.rag.parsers.files import file_at, read_file
@@ -37,21 +38,6 @@ class ParserBase(ABC):
             file: Its bytes; what a text means, a path or the content itself, is the parser's to say.
             filename: What it is called; the source of its sections.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """Where a section stands in the text of its file.
-
-    Attributes:
-        start: Its first character, from 0.
-        end: The one beyond its last.
-        metadata: What is known about it.
-    """
-
-    start: int
-    end: int
-    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +79,16 @@ class TextFormatParser(ParserBase):
         Raises:
             KnowledgeBackendError: It cannot be read.
         """
+
+    def pieces(self, text: str, most: int) -> Sequence[Cut]:
+        """Return the parts of a text as it is indexed that a chunk should hold whole, if they fit; none where it has none.
+
+        Args:
+            text: The text of a `Reading`, as `read` returned it.
+            most: About how many characters a chunk has at most; what is longer is taken apart where it can be.
+        """
+        found = self.read(text)
+        return found.cuts if found.text == text else ()
 
     def decode(self, content: bytes, charset: str | None = None) -> str:
         """Return bytes as text.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from agentkernel_kb.rag.parsers.base import Cut, Reading, TextFormatParser, reading
@@ -14,7 +15,8 @@ _SMALL, _LARGE = 200, 1_000
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Escapes are of no interest here, and Python warns of those that it does not know; a continued line has to stay one.
 _ESCAPE = re.compile(r"\\[^\n]")
-_CLOSING = re.compile(r"[ \t]|[})\]]|end\b|else\b|elif\b|fi\b|done\b|esac\b|<//?")
+_CLOSING = re.compile(r"[})\]]|end\b|else\b|elif\b|fi\b|done\b|esac\b|<//?")
+_DEEPEST = 16
 
 
 class PythonParser(TextFormatParser):
@@ -30,12 +32,19 @@ class PythonParser(TextFormatParser):
     def read(self, text: str) -> Reading:
         """Return the text, cut at its definitions."""
         text = _one_newline(text)
-        try:
-            tree = ast.parse(_ESCAPE.sub("__", text))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        body = _parsed(text)
+        if body is None:
             return CodeParser().read(text)
         lines = text.split("\n")
-        return reading(text, "text/x-python", cuts=_cuts(lines, _marks(tree.body, lines)))
+        return reading(text, "text/x-python", cuts=_cuts(lines, _marks(body, lines, _LONG_CLASS)))
+
+    def pieces(self, text: str, most: int) -> Sequence[Cut]:
+        """Return each definition, those of classes that are too long, and what stands between them."""
+        body = _parsed(text)
+        if body is None:
+            return CodeParser().pieces(text, most)
+        lines = text.split("\n")
+        return list(_cuts(lines, _marks(body, lines, most)))
 
 
 class CodeParser(TextFormatParser):
@@ -56,6 +65,11 @@ class CodeParser(TextFormatParser):
         lines = text.split("\n")
         return reading(text, "text/x-source", cuts=_cuts(lines, _block_marks(lines)))
 
+    def pieces(self, text: str, most: int) -> Sequence[Cut]:
+        """Return each block that begins at the margin; what is too long is taken apart where blocks begin within it."""
+        lines = text.split("\n")
+        return list(_cuts(lines, ((number, "") for number in _divided(lines, 0, len(lines), most))))
+
 
 Mark = tuple[int, str]
 """The first line of a section, from 0, and what it defines."""
@@ -65,8 +79,16 @@ def _one_newline(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", " ")
 
 
-def _marks(body: Sequence[ast.stmt], lines: Sequence[str], owner: str = "") -> Iterator[Mark]:
-    """Yield where each definition begins, and where other statements go on after it."""
+def _parsed(text: str) -> list[ast.stmt] | None:
+    """Return the statements of Python; `None` for what Python cannot parse."""
+    try:
+        return ast.parse(_ESCAPE.sub("__", text)).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _marks(body: Sequence[ast.stmt], lines: Sequence[str], long_class: int, owner: str = "") -> Iterator[Mark]:
+    """Yield where each definition begins, and where other statements go on after it; classes that are long are taken apart."""
     inside = not owner
     for node in body:
         if not isinstance(node, _DEFINITIONS):
@@ -78,8 +100,8 @@ def _marks(body: Sequence[ast.stmt], lines: Sequence[str], owner: str = "") -> I
         symbol = f"{owner}.{node.name}" if owner else node.name
         first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
         yield _with_comment(first - 1, lines), symbol
-        if isinstance(node, ast.ClassDef) and not owner and _chars(node, lines) > _LONG_CLASS:
-            yield from _marks(node.body, lines, symbol)
+        if isinstance(node, ast.ClassDef) and not owner and _chars(node, lines) > long_class:
+            yield from _marks(node.body, lines, long_class, symbol)
 
 
 def _with_comment(line: int, lines: Sequence[str]) -> int:
@@ -94,27 +116,46 @@ def _chars(node: ast.stmt, lines: Sequence[str]) -> int:
 
 
 def _block_marks(lines: Sequence[str]) -> Iterator[Mark]:
-    size, after_blank = 0, False
-    for number, line in enumerate(lines):
-        begins = after_blank and bool(line) and not _CLOSING.match(line)
-        if begins and (size >= _SMALL or size + _block_chars(lines, number) > _LARGE):
+    """Yield where sections begin: at blocks, of which small ones are taken together."""
+    begun = 0
+    begins = [*_beginnings(lines), len(lines)]
+    for number, following in pairwise(begins):
+        size = sum(len(line) + 1 for line in lines[begun:number])
+        if size >= _SMALL or size + sum(len(line) + 1 for line in lines[number:following]) > _LARGE:
             yield number, ""
-            size = 0
-        size += len(line) + 1
-        after_blank = not line.strip()
+            begun = number
 
 
-def _block_chars(lines: Sequence[str], start: int) -> int:
-    """Return how long the block that begins at a line is, as far as it matters."""
-    size = 0
-    for line in lines[start : start + _LARGE]:
-        size += len(line) + 1
-        if not line.strip() or size > _LARGE:
-            break
-    return size
+def _beginnings(lines: Sequence[str]) -> Iterator[int]:
+    """Yield the lines at which blocks begin: at the margin after a blank line, and closing nothing."""
+    return (number for number in _after_blanks(lines, 0, len(lines)) if not lines[number][0].isspace())
 
 
-def _cuts(lines: Sequence[str], marks: Iterator[Mark]) -> Iterator[Cut]:
+def _after_blanks(lines: Sequence[str], first: int, last: int) -> Iterator[int]:
+    """Yield the lines beyond the first that come after a blank one and close nothing."""
+    for number in range(first + 1, last):
+        line = lines[number].lstrip()
+        if line and not lines[number - 1].strip() and not _CLOSING.match(line):
+            yield number
+
+
+def _divided(lines: Sequence[str], first: int, last: int, most: int, depth: int = 0) -> Iterator[int]:
+    """Yield where the outermost blocks begin, and those within the ones that are too long."""
+    places = list(_after_blanks(lines, first, last))
+    margin = min((_indent(lines[place]) for place in places), default=0)
+    begins = [first, *(place for place in places if _indent(lines[place]) == margin), last]
+    for begin, following in pairwise(begins):
+        if begin > first:
+            yield begin
+        if len(begins) > 2 and depth < _DEEPEST and sum(len(line) + 1 for line in lines[begin:following]) > most:
+            yield from _divided(lines, begin, following, most, depth + 1)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _cuts(lines: Sequence[str], marks: Iterable[Mark]) -> Iterator[Cut]:
     places, place = list[int](), 0
     for line in lines:
         places.append(place)

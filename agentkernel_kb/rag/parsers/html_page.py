@@ -6,10 +6,11 @@ import re
 from collections import Counter
 from typing import ClassVar
 
+from agentkernel_kb.rag.chunkers.headings import parts
 from agentkernel_kb.rag.parsers.base import Reading, TextFormatParser, reading
 from agentkernel_kb.rag.parsers.html_blocks import Blocks, Table
 from agentkernel_kb.rag.parsers.html_tokens import Token, text_of, tokens
-from agentkernel_kb.rag.parsers.markdown import first_heading, heading_cuts
+from agentkernel_kb.rag.parsers.markdown import first_heading
 
 _VOID = frozenset([
     "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input", "keygen", "link", "meta",
@@ -61,7 +62,7 @@ class HTMLParser(TextFormatParser):
         for token in tokens(text):
             page.take(token)
         shown = page.text()
-        cuts = heading_cuts(shown)
+        cuts = parts(shown)
         return reading(shown, "text/markdown", {"title": page.title or first_heading(cuts)}, cuts)
 
 

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any, ClassVar, cast
 
+from agentkernel_kb.rag.chunkers.headings import parts
 from agentkernel_kb.rag.parsers.base import Cut, Reading, TextFormatParser, reading
-from agentkernel_kb.rag.parsers.markdown import first_heading, heading_cuts
+from agentkernel_kb.rag.parsers.markdown import first_heading
 
 _MOST_FORMATTED_CHARS = 10_000_000
 _MOST_DEPTH = 40
@@ -49,7 +50,7 @@ class NotebookParser(TextFormatParser):
         if cells is None:
             return JSONParser().read(text)
         page = "\n\n".join(cells)
-        cuts = heading_cuts(page)
+        cuts = parts(page)
         return reading(page, "text/markdown", {"title": first_heading(cuts)}, cuts)
 
 

@@ -28,7 +28,7 @@ class MarkdownParser(TextFormatParser):
     def read(self, text: str) -> Reading:
         """Return the text, cut at its headings."""
         text = text.replace("\r\n", "\n")
-        cuts = heading_cuts(text)
+        cuts = parts(text)
         return reading(text, "text/markdown", {"title": _front_title(text) or first_heading(cuts)}, cuts)
 
 
@@ -43,11 +43,6 @@ class RSTParser(TextFormatParser):
         text = text.replace("\r\n", "\n")
         cuts = list(_rst_cuts(text))
         return reading(text, "text/x-rst", {"title": first_heading(cuts)}, cuts)
-
-
-def heading_cuts(text: str) -> list[Cut]:
-    """Return what stands under each heading of Markdown, in order."""
-    return [Cut(part.start, part.end, {HEADINGS: list(part.path)} if part.path else {}) for part in parts(text)]
 
 
 def first_heading(cuts: list[Cut]) -> str:
@@ -70,22 +65,26 @@ def _front_title(text: str) -> str:
 
 
 def _rst_cuts(text: str) -> Iterator[Cut]:
-    """Yield what stands under each title; marks nest in the order in which they are first used."""
+    """Yield what stands under each title; marks nest in the order in which they are first used.
+
+    A title with nothing under it begins the part of the next one.
+    """
     levels: list[str] = []
     path: list[str] = []
-    start = 0
-    for place, title, style in _rst_titles(text):
-        if place > start:
+    start = body = 0
+    for place, end, title, style in _rst_titles(text):
+        if text[body:place].strip():
             yield Cut(start, place, {HEADINGS: list(path)} if path else {})
+            start = place
         if style not in levels:
             levels.append(style)
         path = [*path[: levels.index(style)], title]
-        start = place
+        body = end
     yield Cut(start, len(text), {HEADINGS: list(path)} if path else {})
 
 
-def _rst_titles(text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield where each title begins, its text, and how it is marked: `over` or `under`, and with which character."""
+def _rst_titles(text: str) -> Iterator[tuple[int, int, str, str]]:
+    """Yield where each title begins and ends, its text, and how it is marked: `over` or `under`, and with which character."""
     place, lines, places = 0, text.split("\n"), list[int]()
     for line in lines:
         places.append(place)
@@ -99,4 +98,5 @@ def _rst_titles(text: str) -> Iterator[tuple[int, str, str]]:
             continue
         if not over and index >= 2 and lines[index - 2].strip():  # It ends a paragraph or a table.
             continue
-        yield places[index - 2 if over else index - 1], title.strip(), f"{'over' if over else 'under'}{mark[0]}"
+        begin, end = places[index - 2 if over else index - 1], places[index] + len(mark)
+        yield begin, end, title.strip(), f"{'over' if over else 'under'}{mark[0]}"
