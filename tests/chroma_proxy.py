@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import http.client
-import ssl
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+import certificates
 
 TOKEN_HEADER = "x-chroma-token"
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "host"}
@@ -89,9 +90,7 @@ def proxy(upstream_port: int, token: str, certificate: Path | None = None) -> Ge
     """
     running = Proxy(upstream_port, token)
     if certificate is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        running.socket = context.wrap_socket(running.socket, server_side=True)
+        running.socket = certificates.served(certificate).wrap_socket(running.socket, server_side=True)
     thread = threading.Thread(target=running.serve_forever, daemon=True)
     thread.start()
     try:

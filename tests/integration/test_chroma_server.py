@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import certificates
 import pytest
 from chroma_proxy import TOKEN_HEADER, proxy
 
@@ -314,37 +315,22 @@ def test_a_proxy_with_nobody_behind_it_is_a_server_that_is_not_there(make: Make)
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """A certificate for localhost that signs itself, and its key, in one file."""
-    file = tmp_path / "server.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-    command += [
-        "-subj",
-        "/CN=localhost",
-        "-addext",
-        "subjectAltName=DNS:localhost",
-        "-keyout",
-        str(file),
-        "-out",
-        f"{file}.crt",
-    ]
-    subprocess.run(command, check=True, capture_output=True)
-    file.write_bytes(file.read_bytes() + Path(f"{file}.crt").read_bytes())
-    return file
+    return certificates.make(tmp_path, "server")
 
 
 def test_a_certificate_that_nobody_vouches_for_is_told_apart(make: Make, chroma_server: servers.Server, certificate: Path):
     with proxy(chroma_server.port, SECRET, certificate) as guard:
         with pytest.raises(KnowledgeConnectionError, match="certificate that does not hold") as caught:
-            make(host="localhost", port=guard.port, ssl=True)
+            make(port=guard.port, ssl=True)
         assert caught.value.state == "untrusted"
 
 
 def test_a_certificate_that_the_machine_trusts_is_taken(
     make: Make, chroma_server: servers.Server, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setenv("SSL_CERT_FILE", f"{certificate}.crt")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with proxy(chroma_server.port, SECRET, certificate) as guard:
-        kb = make(host="localhost", port=guard.port, ssl=True)
+        kb = make(port=guard.port, ssl=True)
         kb.write([{"text": "text"}])
         assert len(kb.search("text")) == 1
         kb.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import logging
 import socket
 import ssl
@@ -12,7 +11,9 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import certificates
 import pytest
+from neo4j_people import RUNAWAY, SECRET
 
 from agentkernel_kb import (
     KnowledgeBuilder,
@@ -25,8 +26,6 @@ from agentkernel_kb.neo4j import Neo4jManager
 from servers import PASSWORD, PrivateServer, Server, free_port, private
 
 pytestmark = pytest.mark.server("neo4j")
-SECRET = "hunter2canary"
-RUNAWAY = "UNWIND range(1, 1000) AS a UNWIND range(1, 1000) AS b UNWIND range(1, 1000) AS c RETURN sum(a * b * c)"
 PATIENCE_SECONDS = 30.0
 
 
@@ -147,23 +146,20 @@ def test_a_server_without_tls_is_untrusted_where_tls_is_asked_for(neo4j_server: 
 
 @pytest.mark.parametrize("days", [30, -1], ids=["nobody trusts it", "it has expired"])
 def test_a_certificate_that_does_not_hold_is_untrusted(tmp_path: Path, days: int) -> None:
-    with tls_server(tmp_path, days) as port:
+    certificate = certificates.make(tmp_path, "own", days=days)
+    with tls_server(certificate) as port:
         error = failure(lambda: Neo4jManager(f"bolt+s://127.0.0.1:{port}", "neo4j", SECRET))
         assert str(error) == f"The certificate of Neo4j at 127.0.0.1:{port} does not hold."
         assert getattr(error, "state", "") == "untrusted"
         if days < 0:  # Though its authority is trusted.
-            error = failure(
-                lambda: Neo4jManager(f"bolt://127.0.0.1:{port}", "neo4j", SECRET, certificates=[tmp_path / "own.pem"])
-            )
+            error = failure(lambda: Neo4jManager(f"bolt://127.0.0.1:{port}", "neo4j", SECRET, certificates=[certificate]))
             assert getattr(error, "state", "") == "untrusted"
 
 
 @contextmanager
-def tls_server(folder: Path, days: int) -> Generator[int]:
-    """A server that shows a certificate of its own making and says nothing."""
-    make_certificate(folder, days)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "own.pem", folder / "own.key")
+def tls_server(certificate: Path) -> Generator[int]:
+    """A server that shows a certificate and says nothing."""
+    context = certificates.served(certificate)
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
 
         def serve() -> None:
@@ -179,31 +175,6 @@ def tls_server(folder: Path, days: int) -> Generator[int]:
         threading.Thread(target=serve, daemon=True).start()
         yield int(listener.getsockname()[1])
         listener.shutdown(socket.SHUT_RDWR)
-
-
-def make_certificate(folder: Path, days: int) -> None:
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(until - datetime.timedelta(days=60))
-        .not_valid_after(until)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "own.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    (folder / "own.key").write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
 
 
 def test_a_program_that_is_no_graph_server_is_told_apart(chroma_server: Server) -> None:

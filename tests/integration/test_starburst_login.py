@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 import http.server
 import io
-import ipaddress
 import json
 import logging
 import ssl
@@ -16,13 +14,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import certificates
 import pytest
 import requests
 import requests.auth
 import trino.auth
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from agentkernel_kb import (
     KnowledgeBackendError,
@@ -60,8 +56,7 @@ def endpoint(handle: Handle, certificate: Path | None = None, client_authority: 
     server.daemon_threads = True
     server.handle_error = _overlook
     if certificate is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
+        context = certificates.served(certificate)
         if client_authority is not None:
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(client_authority)
@@ -124,35 +119,9 @@ def passes_on(port: int, login: str | None) -> Handle:
     return handle
 
 
-def make_certificate(folder: Path, name: str, *, days: int = 1) -> Path:
-    """Make a certificate of loopback that signs itself and has expired where `days` are negative; its key is in the file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    now = datetime.datetime.now(datetime.UTC)
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=30))
-        .not_valid_after(now + datetime.timedelta(days=days))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    )
-    file = folder / f"{name}.pem"
-    file.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
-        )
-        + builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-    )
-    return file
-
-
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_certificate(tmp_path_factory.mktemp("tls"), "trusted")
+    return certificates.make(tmp_path_factory.mktemp("tls"), "trusted")
 
 
 BASIC = requests.auth._basic_auth_str("kb", SECRET)  # pyright: ignore[reportPrivateUsage] - as the server would read it
@@ -188,7 +157,7 @@ def test_a_token_lets_in(trino_server: Server, certificate: Path) -> None:
 
 @pytest.mark.server("trino")
 def test_a_client_certificate_lets_in(trino_server: Server, certificate: Path, tmp_path: Path) -> None:
-    own = make_certificate(tmp_path, "client")
+    own = certificates.make(tmp_path, "client")
     with endpoint(passes_on(trino_server.port, None), certificate, client_authority=own) as port:
         auth = trino.auth.CertificateAuthentication(str(own), str(own))
         with closing(StarburstManager("127.0.0.1", port, "kb", auth=auth, verify=str(certificate))) as backend:
@@ -264,7 +233,7 @@ def test_a_token_is_told_nowhere(certificate: Path) -> None:
 
 
 def test_an_expired_certificate_is_untrusted(tmp_path: Path) -> None:
-    expired = make_certificate(tmp_path, "expired", days=-1)
+    expired = certificates.make(tmp_path, "expired", days=-1)
     with endpoint(answers(200), expired) as port, pytest.raises(KnowledgeConnectionError, match="certificate") as caught:
         StarburstManager("127.0.0.1", port, "kb", SECRET, verify=str(expired))
     assert caught.value.state == "untrusted"
@@ -284,7 +253,7 @@ def test_health_tells_each_state_apart_and_no_secret(trino_server: Server, tls: 
         )
 
     plain = trino_server.port
-    expired = make_certificate(tmp_path, "expired", days=-1)
+    expired = certificates.make(tmp_path, "expired", days=-1)
     with endpoint(answers(200), expired) as old:
         backends = [
             lake("well", plain),
