@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import fcntl
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
+from killed_writers import KilledWriters
 
 from agentkernel_kb import DocumentChangedError, KnowledgeError, KnowledgeTimeoutError, LocalDocumentStore
 
@@ -47,13 +46,15 @@ def names(folder: Path) -> list[str]:
 # Killed writers.
 
 ENDLESS_WRITER = """
-    import itertools, sys
-    from agentkernel_kb import LocalDocumentStore
-    store, name = LocalDocumentStore(sys.argv[1]), sys.argv[2]
-    for number in itertools.count(int(sys.argv[3])):
+import itertools
+from agentkernel_kb import LocalDocumentStore
+
+def write(say, root, name, first):
+    store = LocalDocumentStore(root)
+    for number in itertools.count(int(first)):
         store.write_bytes("shared.md", f"{name} {number:09}\\n".encode() * 3_000)
         store.write_bytes(f"{name}/own.md", f"{number:09}\\n".encode() * 3_000)
-        print(number, flush=True)
+        say(number)
 """
 
 
@@ -61,31 +62,17 @@ def test_a_killed_writer_leaves_the_old_document_or_the_new_one(tmp_path: Path) 
     """Every write that was acknowledged is there, nothing is a mixture, and no other name is ever listed."""
     store = LocalDocumentStore(tmp_path)
     reached = {"one": 0, "two": 0}
-    for _ in range(KILLS):
-        for name, number in _killed_pair(tmp_path, reached).items():
-            lines = store.read_bytes(f"{name}/own.md").split()
-            assert (len(lines), len(set(lines))) == (3_000, 1)
-            assert int(lines[0]) in (number, number + 1)
-            reached[name] = number + 2
-        shared = store.read_bytes("shared.md").splitlines()
-        assert (len(shared), len(set(shared))) == (3_000, 1)
-        assert store.list() == ["one/own.md", "shared.md", "two/own.md"]
-
-
-def _killed_pair(root: Path, first: dict[str, int]) -> dict[str, int]:
-    """Let two writers run and kill them at a random moment; return the last number that each acknowledged."""
-    with (
-        process(ENDLESS_WRITER, root, "one", str(first["one"])) as one,
-        process(ENDLESS_WRITER, root, "two", str(first["two"])) as two,
-    ):
-        writers = {"one": one, "two": two}
-        last = {name: int((writer.stdout or sys.stdin).readline()) for name, writer in writers.items()}
-        time.sleep(random.random() * 0.1)
-        for writer in writers.values():
-            writer.send_signal(signal.SIGKILL)
-        for name, writer in writers.items():
-            last[name] = max([last[name], *map(int, (writer.communicate()[0]).split())])
-    return last
+    with KilledWriters(ENDLESS_WRITER) as writers:
+        for _ in range(KILLS):
+            said = writers.run({name: (str(tmp_path), name, str(first)) for name, first in reached.items()})
+            for name, numbers in said.items():
+                lines = store.read_bytes(f"{name}/own.md").split()
+                assert (len(lines), len(set(lines))) == (3_000, 1)
+                assert int(lines[0]) in (int(numbers[-1]), int(numbers[-1]) + 1)
+                reached[name] = int(numbers[-1]) + 2
+            shared = store.read_bytes("shared.md").splitlines()
+            assert (len(shared), len(set(shared))) == (3_000, 1)
+            assert store.list() == ["one/own.md", "shared.md", "two/own.md"]
 
 
 def test_what_a_killed_writer_left_is_never_listed_and_is_cleaned_up(tmp_path: Path) -> None:

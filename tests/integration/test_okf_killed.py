@@ -8,14 +8,10 @@ from __future__ import annotations
 import os
 import random
 import re
-import subprocess
-import sys
-import textwrap
-import time
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from killed_writers import KilledWriters
 from okf_bundles import concept, opened, write
 
 from agentkernel_kb import LocalDocumentStore, OKFManager
@@ -25,17 +21,18 @@ NAMES: tuple[str, ...] = ("one", "two")
 
 # A note and a change of one's own concept, each acknowledged when it is done, and a change of a concept that both change.
 WRITER = """
-    import itertools, sys
-    from agentkernel_kb import DocumentChangedError, LocalDocumentStore, OKFManager
-    folder, index, name, first = sys.argv[1:]
-    backend = OKFManager(LocalDocumentStore(folder), index=index, refresh_seconds=None)
-    print("ready", flush=True)
+import itertools
+from agentkernel_kb import DocumentChangedError, LocalDocumentStore, OKFManager
+
+def write(say, folder, index, name, first):
+    backend = OKFManager(LocalDocumentStore(folder), index=index, refresh_seconds=None, max_concepts=1_000_000)
+    say("ready")
     for number in itertools.count(int(first)):
         text = f"{name} {number:09}\\n" * 500
         (note,) = backend.add([{"text": f"Note {number} of {name}\\n\\n{text}", "metadata": {}}])
-        print("note", note, flush=True)
+        say(f"note {note}")
         backend.add([{"text": text, "metadata": {"id": f"own/{name}.md", "type": "Count"}}])
-        print("own", number, flush=True)
+        say(f"own {number}")
         try:
             backend.add([{"text": text, "metadata": {"id": "shared.md", "type": "Count"}}])
         except DocumentChangedError:
@@ -43,45 +40,23 @@ WRITER = """
 """
 
 
-@pytest.mark.timeout(300 + 10 * KILLS)  # Twice as many processes are started.
+@pytest.mark.timeout(120 + 10 * KILLS)
 def test_a17_killed_writers_lose_nothing_that_was_acknowledged_and_break_nothing(tmp_path: Path):
-    folder = write(tmp_path / "x", {"log.md": "# Log\n", "shared.md": concept("Shared")})
+    folder, index = write(tmp_path / "x", {"log.md": "# Log\n", "shared.md": concept("Shared")}), tmp_path / "index"
     notes: set[str] = set()
     reached: dict[str, int] = dict.fromkeys(NAMES, 1)
-    for _ in range(KILLS):
-        for name, said in killed_pair(folder, tmp_path / "index", reached).items():
-            notes |= {line.partition(" ")[2] for line in said if line.startswith("note ")}
-            acknowledged = [int(line.partition(" ")[2]) for line in said if line.startswith("own ")]
-            assert own_number(folder, name) >= max([reached[name] - 1, *acknowledged])
-            reached[name] = own_number(folder, name) + 1
-        assert names_but_documents(LocalDocumentStore(folder)) == []
-        assert notes <= set(LocalDocumentStore(folder).list())
+    with KilledWriters(WRITER) as writers:
+        for _ in range(KILLS):
+            said = writers.run({name: (str(folder), str(index), name, str(reached[name])) for name in NAMES})
+            for name, lines in said.items():
+                notes |= {line.partition(" ")[2] for line in lines if line.startswith("note ")}
+                acknowledged = [int(line.partition(" ")[2]) for line in lines if line.startswith("own ")]
+                assert own_number(folder, name) >= max([reached[name] - 1, *acknowledged])
+                reached[name] = own_number(folder, name) + 1
+            assert names_but_documents(LocalDocumentStore(folder)) == []
+            assert notes <= set(LocalDocumentStore(folder).list())
     assert_whole(opened(folder, index=None, max_concepts=1_000_000), notes)
-    assert_whole(opened(folder, index=tmp_path / "index"), notes)
-
-
-def killed_pair(folder: Path, index: Path, first: dict[str, int]) -> dict[str, list[str]]:
-    """Let two writers run and kill them at a random moment; return what each acknowledged."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    with ExitStack() as stack:
-        writers: dict[str, subprocess.Popen[str]] = {}
-        for name in NAMES:
-            command = [sys.executable, "-c", textwrap.dedent(WRITER), str(folder), str(index), name, str(first[name])]
-            writer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-            writers[name] = stack.enter_context(writer)
-            stack.callback(writer.kill)
-        for writer in writers.values():
-            assert writer.stdout is not None
-            assert writer.stdout.readline() == "ready\n"
-        time.sleep(random.random() * 0.1)
-        for writer in writers.values():
-            writer.kill()
-        return {name: whole_lines(writer.communicate()[0]) for name, writer in writers.items()}
-
-
-def whole_lines(said: str) -> list[str]:
-    """Return the lines that were printed to their end."""
-    return said.split("\n")[:-1]
+    assert_whole(opened(folder, index=index, max_concepts=1_000_000), notes)
 
 
 def own_number(folder: Path, name: str) -> int:
