@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from agentkernel_kb.embed.calls import Vectors, call, check_count, checked, failure, in_batches, texts_of
 from agentkernel_kb.errors import AKConfigError
@@ -26,6 +26,9 @@ class CallableEmbedder:
     Raises:
         AKConfigError: A function is none, or a number is out of range.
     """
+
+    supports_multimodal: ClassVar[bool] = False
+    """It takes texts only."""
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 from functools import lru_cache
 from operator import mul
+from typing import ClassVar
 
 from agentkernel_kb.embed.words import counts_of, finder, weight_of
 from agentkernel_kb.errors import AKConfigError
@@ -28,6 +29,9 @@ class HashEmbedder:
     Raises:
         AKConfigError: `dimensions` is out of range, or not a whole number.
     """
+
+    supports_multimodal: ClassVar[bool] = False
+    """It takes texts only."""
 
     def __init__(self, dimensions: int = 384) -> None:
         supplied: object = dimensions

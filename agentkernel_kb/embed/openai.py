@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentkernel_kb.embed.calls import Vectors, call, check_count, checked, failure, in_batches, texts_of
 from agentkernel_kb.errors import AKConfigError
@@ -34,6 +34,9 @@ class OpenAIEmbedder:
     Raises:
         AKConfigError: The client has no `embeddings.create`, or a number is out of range.
     """
+
+    supports_multimodal: ClassVar[bool] = False
+    """It takes texts only."""
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agentkernel_kb.embed import CallableEmbedder, HashEmbedder, OpenAIEmbedder
+    from agentkernel_kb.errors import KnowledgeNotFoundError, UnsupportedKnowledgeOperationError
     from agentkernel_kb.rag.chunk import Chunk, VectorRecord, VectorSearchResult
     from agentkernel_kb.rag.chunkers import ApproxTokenChunker, ChunkerBase, HeadingChunker, RecursiveCharacterSplitter
     from agentkernel_kb.rag.collections import CollectionStore, VectorStoreBase
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     )
     from agentkernel_kb.rag.retrievers import CallableRetriever, VectorStoreRetriever, retriever
     from agentkernel_kb.rag.stores import InMemoryVectorStore, SQLiteVectorStore
+    from agentkernel_kb.rag.sync import SyncKnowledge
     from agentkernel_kb.rag.values import (
         Citation,
         Document,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "embed": ("CallableEmbedder", "HashEmbedder", "OpenAIEmbedder"),
+    "errors": ("KnowledgeNotFoundError", "UnsupportedKnowledgeOperationError"),
     "rag.chunk": ("Chunk", "VectorRecord", "VectorSearchResult"),
     "rag.chunkers": ("ApproxTokenChunker", "ChunkerBase", "HeadingChunker", "RecursiveCharacterSplitter"),
     "rag.collections": ("CollectionStore", "VectorStoreBase"),
@@ -69,6 +72,7 @@ _HOMES = {
     ),
     "rag.retrievers": ("CallableRetriever", "VectorStoreRetriever", "retriever"),
     "rag.stores": ("InMemoryVectorStore", "SQLiteVectorStore"),
+    "rag.sync": ("SyncKnowledge",),
     "rag.values": (
         "Citation",
         "Document",
@@ -104,6 +108,7 @@ __all__ = [
     "IndexReport",
     "Knowledge",
     "KnowledgeBase",
+    "KnowledgeNotFoundError",
     "Loader",
     "OpenAIEmbedder",
     "ParserBase",
@@ -117,8 +122,10 @@ __all__ = [
     "SearchMode",
     "Section",
     "Splitter",
+    "SyncKnowledge",
     "TextBlock",
     "TextParser",
+    "UnsupportedKnowledgeOperationError",
     "VectorRecord",
     "VectorSearchResult",
     "VectorStore",

@@ -9,7 +9,7 @@ from typing import Any
 from agentkernel_kb.embed.hashed import HashEmbedder
 from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.near import nearest
-from agentkernel_kb.rag.chunkers import RecursiveCharacterSplitter
+from agentkernel_kb.rag.chunkers import ChunkerBase, RecursiveCharacterSplitter
 from agentkernel_kb.rag.embedding import Embedding
 from agentkernel_kb.rag.knowledge import Knowledge, Progress
 from agentkernel_kb.rag.loading.loader import AutoLoader
@@ -30,7 +30,7 @@ def create_knowledge(
     default_k: int = 5,
     context_max_chars: int = 12_000,
     loader: Loader | None = None,
-    splitter: Splitter | None = None,
+    splitter: Splitter | ChunkerBase | None = None,
     embedder: AnyEmbedder | None = None,
     store: VectorStore | None = None,
     reranker: Reranker | None = None,
@@ -53,7 +53,7 @@ def create_knowledge(
         default_k: Hits of a search that does not say.
         context_max_chars: Most characters of passages in a model's context.
         loader: What reads sources; `AutoLoader` by default.
-        splitter: What cuts documents; `RecursiveCharacterSplitter` by default.
+        splitter: What cuts documents; `RecursiveCharacterSplitter` by default. A chunker of sections is taken too.
         embedder: What makes vectors; `HashEmbedder` by default.
         store: The application's own store, for `vector`.
         reranker: What puts hits into a better order.

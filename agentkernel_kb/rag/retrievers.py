@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from agentkernel_kb.embed.calls import call
 from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError
@@ -15,6 +15,9 @@ from agentkernel_kb.rag.scope import asked_of, is_whole, only
 from agentkernel_kb.rag.stores.arguments import MOST_HITS, check_hits, check_search
 from agentkernel_kb.rag.values import Document, SearchHit, fill_ranks
 from agentkernel_kb.rag.where import Filter, parse_where
+
+if TYPE_CHECKING:
+    from agentkernel_kb.rag.knowledge import Knowledge
 
 _TEXT_KEYS = ("text", "content", "page_content")
 _HIT_KEYS = ("score", "source", "document_id", "chunk_id")
@@ -153,9 +156,24 @@ class CallableRetriever:
         return f"CallableRetriever({getattr(self._function, '__name__', type(self._function).__name__)})"
 
 
-def retriever(function: Callable[..., Any]) -> CallableRetriever:
-    """Make a retriever of a function, as a decorator."""
-    return CallableRetriever(function)
+@overload
+def retriever(function: Callable[..., Any], /) -> CallableRetriever: ...
+@overload
+def retriever(**options: Any) -> Callable[[Callable[..., Any]], Knowledge]: ...
+def retriever(
+    function: Callable[..., Any] | None = None, /, **options: Any
+) -> CallableRetriever | Callable[[Callable[..., Any]], Knowledge]:
+    """Make a retriever of a function, as a decorator: `@retriever`; or knowledge: `@retriever(name=…, description=…)`.
+
+    Args:
+        function: The search function.
+        options: As of `Knowledge`.
+    """
+    if function is not None:
+        return CallableRetriever(function)
+    from agentkernel_kb.rag.knowledge import Knowledge  # Its module builds on this one.
+
+    return lambda decorated: Knowledge.from_callable(decorated, **options)
 
 
 def as_hits(returned: object) -> list[SearchHit]:

@@ -6,10 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.rag.chunk import Chunk
 from agentkernel_kb.rag.chunkers.structure import Cut, Lines, packed, pieces_of, said_of
 from agentkernel_kb.rag.chunkers.windows import Window
 from agentkernel_kb.rag.content import TextBlock
+from agentkernel_kb.rag.sync import in_own_loop
 from agentkernel_kb.rag.values import Document, Section
 
 START, END = "char_start", "char_end"
@@ -84,6 +86,45 @@ class TextChunker(ChunkerBase):
             said, begin = said_of(group), group[0].start
             for start, end in self.windows(text[begin : group[-1].end]):
                 yield begin + start, begin + end, {**said, **lines.said(group, begin + start, begin + end)}
+
+
+class SectionSplitter:
+    """A chunker of sections (seed 003) as a splitter of documents (seed 000).
+
+    The parts that the parser of a document's media type knows are its sections.
+
+    Args:
+        chunker: The chunker.
+        most_chars: About how many characters a section has at most, where its parser can take it apart.
+
+    Raises:
+        AKConfigError: It is no chunker.
+    """
+
+    def __init__(self, chunker: ChunkerBase, most_chars: int = 1_000) -> None:
+        if not isinstance(chunker, ChunkerBase):
+            raise AKConfigError(f"A splitter has split(…), or derives from ChunkerBase; {type(chunker).__name__} does neither.")
+        self._chunker, self._most_chars = chunker, most_chars
+
+    @property
+    def fingerprint(self) -> str:
+        """What chunks of equal texts are equal under."""
+        return str(getattr(self._chunker, "fingerprint", type(self._chunker).__name__))
+
+    def split(self, documents: Iterable[Document]) -> list[Chunk]:
+        """Return the chunks of documents, in order, numbered for each document."""
+        return [chunk for document in documents for chunk in in_own_loop(self._of_document(document))]
+
+    async def _of_document(self, document: Document) -> list[Chunk]:
+        whole = [Cut(0, len(document.text))]
+        sections = [
+            Section(TextBlock(document.text[cut.start : cut.end]), document.source or "", {**document.metadata, **cut.metadata})
+            for cut in pieces_of(document, self._most_chars) or whole
+        ]
+        chunks = await self._chunker.chunk(sections)
+        for chunk in chunks:
+            chunk.document_id, chunk.source = document.id, document.source
+        return chunks
 
 
 def numbered(chunks: list[Chunk]) -> list[Chunk]:
