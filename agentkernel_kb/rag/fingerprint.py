@@ -9,45 +9,64 @@ from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.rag.embedding import Embedding
 
 CHUNKING = "chunking"
+_MENDED = "search and index with those, or make the corpus anew with knowledge.reindex(sources)"
 
 
-async def check_model(store: object, embedding: Embedding) -> None:
-    """Check that a corpus is searched with the model that it was made with.
+class ModelCheck:
+    """Checks that a corpus is searched with the model that it was made with: once, and again when it was made anew."""
 
-    Raises:
-        AKConfigError: It was made with another. The message names both.
-    """
-    if (noted := await _noted(store)) is None or not noted:
-        return
-    mine = await embedding.fingerprint()
-    if {key: value for key, value in noted.items() if key != CHUNKING} != mine:
-        raise AKConfigError(_different(noted, mine, "search with that model, or index anew in another namespace"))
+    def __init__(self) -> None:
+        self._checked: object = None
+
+    async def check(self, store: object, embedding: Embedding) -> None:
+        """Check it.
+
+        Raises:
+            AKConfigError: It was made with another. The message names both, and what mends it.
+        """
+        while (generation := getattr(store, "generation", 1)) != self._checked:
+            noted, mine = await noted_of(store), await embedding.fingerprint()
+            if noted and model_of(noted) != mine:
+                raise AKConfigError(different(noted, mine))
+            if generation == getattr(store, "generation", 1):
+                self._checked = generation
 
 
 async def check_indexing(store: object, embedding: Embedding, chunking: str) -> None:
     """Check that a corpus is added to with the model and the chunking that it was made with; an empty one notes them.
 
     Raises:
-        AKConfigError: It was made with others. The message names both.
+        AKConfigError: It was made with others. The message names both, and what mends it.
     """
-    noted = await _noted(store)
+    noted = await noted_of(store)
     if noted is None:
         return
-    mine = {**await embedding.fingerprint(), CHUNKING: chunking}
+    mine = await fingerprint_of(embedding, chunking)
     if not noted:
         await cast("Any", store).note_fingerprint(mine)
     elif noted != mine:
-        raise AKConfigError(_different(noted, mine, "use those, or index anew in another namespace"))
+        raise AKConfigError(different(noted, mine))
 
 
-async def _noted(store: object) -> dict[str, Any] | None:
+async def fingerprint_of(embedding: Embedding, chunking: str) -> dict[str, Any]:
+    """Return what a corpus is known by that is made with a model and a chunker."""
+    return {**await embedding.fingerprint(), CHUNKING: chunking}
+
+
+async def noted_of(store: object) -> dict[str, Any] | None:
     """Return what a store noted, `None` where it notes nothing."""
     keeper: Any = store
     return await keeper.fingerprint() if hasattr(store, "fingerprint") and hasattr(store, "note_fingerprint") else None
 
 
-def _different(noted: Mapping[str, Any], mine: Mapping[str, Any], mended: str) -> str:
-    return f"The corpus was made with {_shown(noted)}, and this is {_shown(mine)}: {mended}."
+def model_of(fingerprint: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a fingerprint is the model's."""
+    return {key: value for key, value in fingerprint.items() if key != CHUNKING}
+
+
+def different(noted: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
+    """Return how two fingerprints differ, and what mends it."""
+    return f"The corpus was made with {_shown(noted)}, and this is {_shown(mine)}: {_MENDED}."
 
 
 def _shown(fingerprint: Mapping[str, Any]) -> str:

@@ -5,71 +5,27 @@ What is noted about a source is stored together with its chunks: whoever goes on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from agentkernel_kb.errors import (
-    AKConfigError,
-    KnowledgeConnectionError,
-    KnowledgeDependencyError,
-    KnowledgeError,
-    KnowledgeStateError,
-    KnowledgeTimeoutError,
-)
-from agentkernel_kb.rag.chunk import VectorRecord
-from agentkernel_kb.rag.content import digest
+from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.rag.embedding import Embedding
+from agentkernel_kb.rag.fingerprint import check_indexing
+from agentkernel_kb.rag.keeping import ENDS_ALL, Keeper
 from agentkernel_kb.rag.ledger import Entry, Ledger, ledger_of, missing
 from agentkernel_kb.rag.loading.items import SourceItem, name_of
+from agentkernel_kb.rag.pipeline import pipelined
 from agentkernel_kb.rag.protocols import Loader, Splitter, VectorStore
+from agentkernel_kb.rag.runs import Batch, Progress, Run
 from agentkernel_kb.rag.scope import Scope
-from agentkernel_kb.rag.units import DocumentGroup, Unit, content_of, grouped, items_of, origin, plain, unit_of
-from agentkernel_kb.rag.values import Failure, IndexReport
+from agentkernel_kb.rag.units import DocumentGroup, content_of, grouped, items_of, origin, unit_of
+from agentkernel_kb.rag.values import Document, IndexReport
 from agentkernel_kb.rag.where import parse_where
 
-_BATCH_CHUNKS = 512
-_NO_USE_TRYING = (KnowledgeConnectionError, KnowledgeTimeoutError)
-_ENDS_ALL = (KnowledgeStateError, KnowledgeDependencyError)
-Progress = Callable[[IndexReport], object]
-
-
-@dataclass(slots=True)
-class _Run:
-    """One call of `index` under way.
-
-    Attributes:
-        metadata: Metadata for all sources.
-        known: What the ledger says.
-        progress: Told after each batch.
-        report: What was done so far.
-        batch: What was read and is not stored yet.
-        seen: Origins that there are, whatever became of them.
-        renoted: New notes about origins whose content did not change.
-    """
-
-    metadata: Mapping[str, Any]
-    known: Mapping[str, Entry]
-    progress: Progress | None
-    report: IndexReport = field(default_factory=IndexReport)
-    batch: list[Unit] = field(default_factory=list[Unit])
-    seen: set[str] = field(default_factory=set[str])
-    renoted: dict[str, Entry] = field(default_factory=dict[str, Entry])
-
-    @property
-    def stamp(self) -> str:
-        """Digest of the metadata."""
-        return digest(plain(self.metadata))
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the batch is worth storing."""
-        return sum(1 + len(unit.chunks) for unit in self.batch) >= _BATCH_CHUNKS
-
-    def tell(self) -> None:
-        """Tell whoever wants to know what was done so far."""
-        if self.progress is not None:
-            self.progress(self.report)
+_BATCH_SIZE = 512
+_CUT_IN_A_THREAD_FROM = 50_000
 
 
 class Indexer:
@@ -81,6 +37,12 @@ class Indexer:
         embedding: What makes vectors.
         store: Where chunks go.
         scope: What all of them are bound to.
+
+    Attributes:
+        embedding: What makes vectors.
+        store: Where chunks go.
+        scope: What all of them are bound to.
+        ledger: What was indexed of which source.
     """
 
     def __init__(self, loader: Loader, splitter: Splitter, embedding: Embedding, store: VectorStore, scope: Scope) -> None:
@@ -89,13 +51,18 @@ class Indexer:
                 raise AKConfigError(f"A {kind.__name__.lower()} has {wanted}(…); {type(what).__name__} has not.")
         if scope and not getattr(store, "deletes_chunks", True):
             raise AKConfigError("This store cannot hold several scopes: use rag.KnowledgeBase with metadata_filter=…")
-        self._loader, self._splitter, self._embedding, self._scope = loader, splitter, embedding, scope
-        self._ledger: Ledger = ledger_of(store)
+        self._loader, self._splitter = loader, splitter
+        self.embedding, self.store, self.scope = embedding, store, scope
+        self.ledger: Ledger = ledger_of(store)
 
     @property
     def chunking(self) -> str:
         """What the chunker is known by."""
         return str(getattr(self._splitter, "fingerprint", type(self._splitter).__name__))
+
+    def on(self, store: VectorStore) -> Indexer:
+        """Return the same indexer for another store."""
+        return Indexer(self._loader, self._splitter, self.embedding, store, self.scope)
 
     async def index(
         self,
@@ -108,17 +75,42 @@ class Indexer:
         """Index sources and report what was done; a source that fails is reported, and the others are indexed.
 
         Raises:
-            KnowledgeStateError: The store is closed.
+            AKConfigError: The corpus is made with another model or chunker.
+            KnowledgeStateError: The store is closed, or the corpus was made anew meanwhile.
             KnowledgeDependencyError: A library is missing.
         """
-        run = _Run(dict(metadata or {}), await self._ledger.read(self._scope), progress)
-        for source in grouped(sources):
-            await self._gather(run, source)
-        await self._store(run)
+        run = await self.run(sources, metadata=metadata, delete_missing=delete_missing, progress=progress)
+        return run.report()
+
+    async def run(
+        self,
+        sources: Iterable[Any],
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        delete_missing: bool = False,
+        progress: Progress | None = None,
+        is_anew: bool = False,
+        made_before: Ledger | None = None,
+    ) -> Run:
+        """`index`, and return the whole run.
+
+        Args:
+            sources: What to index.
+            metadata: Metadata for all of it.
+            delete_missing: Delete what is indexed and not among the sources.
+            progress: Told after each batch.
+            is_anew: Do not believe what is noted: all of it is read and embedded.
+            made_before: Where vectors of this model may be, besides the store.
+        """
+        known = await self.ledger.read(self.scope)
+        await check_indexing(self.store, self.embedding, self.chunking)
+        run = Run(dict(metadata or {}), {} if is_anew else known, progress)
+        keeper = Keeper(run, self.embedding, self.ledger, self.scope, made_before)
+        await pipelined(self._batches(run, sources), keeper.embed, keeper.store)
         if delete_missing:
-            run.report += await self._delete_missing(run)
+            await self._delete_missing(run)
         run.tell()
-        return run.report
+        return run
 
     async def delete(
         self,
@@ -135,109 +127,72 @@ class Indexer:
         """
         if ids is None and document_ids is None and sources is None and not parse_where(where):
             raise AKConfigError("delete() needs a criterion: ids, document_ids, sources or where.")
-        return await self._ledger.delete(self._scope.refined(where), ids=ids, document_ids=document_ids, sources=sources)
+        return await self.ledger.delete(self.scope.refined(where), ids=ids, document_ids=document_ids, sources=sources)
 
-    async def _gather(self, run: _Run, source: Any) -> None:
-        """Read what stands in a source, and store whenever there is enough of it."""
-        try:
-            async for item in items_of(self._loader, source, run.metadata):
-                if item.source in run.seen:
-                    continue
-                run.seen.add(item.source)
-                await self._read(run, item)
-                if run.is_full:
-                    await self._store(run)
-                    run.tell()
-        except _ENDS_ALL:
-            raise
-        except Exception as error:  # noqa: BLE001 - one source's loader may raise anything; the others are indexed
-            name = source.name if isinstance(source, DocumentGroup) else name_of(source)
-            run.seen.add(name)
-            run.report += IndexReport(failed=[Failure(name, _reason(error))])
+    async def _batches(self, run: Run, sources: Iterable[Any]) -> AsyncGenerator[Batch]:
+        """Read what stands in the sources, batch by batch."""
+        for source in grouped(sources):
+            try:
+                async for item in items_of(self._loader, source, run.metadata):
+                    if run.takes(item):
+                        await self._read(run, item)
+                    if run.batch.size >= _BATCH_SIZE:
+                        yield run.next_batch()
+            except ENDS_ALL:
+                raise
+            except Exception as error:  # noqa: BLE001 - one source's loader may raise anything; the others are indexed
+                name = source.name if isinstance(source, DocumentGroup) else name_of(source)
+                run.seen.add(name)
+                run.fail(name, error)
+        yield run.next_batch()
 
-    async def _read(self, run: _Run, item: SourceItem) -> None:
+    async def _read(self, run: Run, item: SourceItem) -> None:
         """Read and cut an item into the batch, or report that it is skipped, unchanged or faulty."""
+        name, noted = run.noted(item)
+        run.seen |= {name, item.source}
         if item.skipped:
-            run.report += IndexReport(skipped=1)
-            return
-        noted = run.known.get(item.source)
-        if item.version is not None and noted and (noted.version, noted.metadata) == (item.version, run.stamp):
-            run.report += IndexReport(unchanged=1)
-            return
-        try:
-            await self._cut(run, item)
-        except _ENDS_ALL:
-            raise
-        except Exception as error:  # noqa: BLE001 - a parser may raise anything on one bad source; the others are indexed
-            run.report += IndexReport(failed=[Failure(item.source, _reason(error))])
+            run.count(skipped=1)
+        elif item.version is not None and noted and (noted.version, noted.metadata) == (item.version, run.stamp):
+            run.expected[name] = noted.chunks
+            run.count(unchanged=1)
+        else:
+            try:
+                await self._cut(run, item, name)
+            except ENDS_ALL:
+                raise
+            except Exception as error:  # noqa: BLE001 - a parser may raise anything on one bad source; the others are indexed
+                run.fail(item.source, error)
 
-    async def _cut(self, run: _Run, item: SourceItem) -> None:
+    async def _cut(self, run: Run, item: SourceItem, before: str) -> None:
         documents = await item.load()
         name = origin(item, documents)
         run.seen.add(name)
         noted = run.known.get(name)
         if noted is not None and noted.content == content_of(documents):
-            run.report += IndexReport(unchanged=1)
-            if (noted.version, noted.metadata) != (item.version, run.stamp):
-                run.renoted[name] = replace(noted, version=item.version, metadata=run.stamp)
+            run.expected[name] = noted.chunks
+            run.count(unchanged=1)
+            if (noted.version, noted.metadata, noted.identity) != (item.version, run.stamp, item.identity):
+                run.batch.renote(name, replace(noted, version=item.version, metadata=run.stamp, identity=item.identity))
             return
-        run.batch.append(unit_of(item, documents, run.stamp, self._splitter, self._scope))
+        arguments = (item, documents, run.stamp, self._splitter, self.scope, before)
+        is_long = _length(documents) >= _CUT_IN_A_THREAD_FROM
+        run.batch.add(await asyncio.to_thread(unit_of, *arguments) if is_long else unit_of(*arguments))
 
-    async def _store(self, run: _Run) -> None:
-        """Embed and store what was read."""
-        batch, renoted = run.batch, run.renoted
-        run.batch, run.renoted = [], {}
-        if renoted:
-            await self._ledger.replace([], document_ids=[], sources=[], scope=self._scope, noted=renoted)
-        run.report += await self._stored_or_failed(batch)
+    async def missing(self, run: Run, known: Mapping[str, Entry]) -> tuple[list[str], list[str]]:
+        """Return the sources, and the documents without one, that are indexed here and a run did not see.
 
-    async def _stored_or_failed(self, batch: Sequence[Unit]) -> IndexReport:
-        """Store units; if that fails as a whole, one by one, so that one bad source costs only itself."""
-        if not batch:
-            return IndexReport()
-        try:
-            return await self._stored(batch)
-        except _ENDS_ALL:
-            raise
-        except Exception as error:  # noqa: BLE001 - an embedder or a store of the application may raise anything
-            if len(batch) == 1 or isinstance(error, _NO_USE_TRYING):
-                return IndexReport(failed=[Failure(unit.name, _reason(error)) for unit in batch])
-        report = IndexReport()
-        for unit in batch:
-            report += await self._stored_or_failed([unit])
-        return report
+        What stands under a source that could not be read is not among them.
+        """
+        failed = [failure.source for failure in run.failed]
+        return missing(await self.ledger.held(self.scope), run.present(known), failed)
 
-    async def _stored(self, batch: Sequence[Unit]) -> IndexReport:
-        chunks = [chunk for unit in batch for chunk in unit.chunks]
-        vectors = await self._embedding.chunks(chunks)
-        records = [VectorRecord(chunk, vector) for chunk, vector in zip(chunks, vectors, strict=True)]
-        written, deleted = await self._ledger.replace(
-            records,
-            document_ids=[name for unit in batch for name in unit.document_ids],
-            sources=[name for unit in batch for name in unit.sources],
-            scope=self._scope,
-            noted={unit.origin: unit.entry for unit in batch},
-        )
-        return IndexReport(
-            documents=sum(unit.documents for unit in batch),
-            chunks=len(chunks),
-            added=written,
-            deleted=deleted,
-            sources=[unit.name for unit in batch],
-        )
-
-    async def _delete_missing(self, run: _Run) -> IndexReport:
-        """Delete what is indexed and was not seen, but for what stands under a source that could not be read."""
-        failed = [failure.source for failure in run.report.failed]
-        sources, documents = missing(await self._ledger.held(self._scope), run.seen, failed)
-        deleted = 0
+    async def _delete_missing(self, run: Run) -> None:
+        sources, documents = await self.missing(run, run.known)
         if sources:
-            deleted += await self._ledger.delete(self._scope.filter, sources=sources)
+            run.count(deleted=await self.ledger.delete(self.scope.filter, sources=sources))
         if documents:
-            deleted += await self._ledger.delete(self._scope.filter, document_ids=documents)
-        return IndexReport(deleted=deleted)
+            run.count(deleted=await self.ledger.delete(self.scope.filter, document_ids=documents))
 
 
-def _reason(error: Exception) -> str:
-    """Return why a source failed: our own words, and of a foreign error its kind, for its text may hold anything."""
-    return str(error) if isinstance(error, KnowledgeError | FileNotFoundError) else type(error).__name__
+def _length(documents: Sequence[Document]) -> int:
+    return sum(len(document.text) for document in documents)

@@ -11,19 +11,20 @@ from typing import Any, Literal, Self, cast
 from agentkernel_kb.embed.calls import call, texts_of
 from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, KnowledgeError, UnsupportedKnowledgeOperationError
 from agentkernel_kb.rag.chunk import Chunk
+from agentkernel_kb.rag.chunkers import ChunkerBase, SectionSplitter
 from agentkernel_kb.rag.embedding import Embedding
-from agentkernel_kb.rag.fingerprint import check_indexing, check_model
+from agentkernel_kb.rag.fingerprint import ModelCheck
 from agentkernel_kb.rag.ingest import Indexer
 from agentkernel_kb.rag.protocols import AnyEmbedder, Loader, Reranker, Retriever, Splitter, VectorStore
+from agentkernel_kb.rag.reindex import reindexed
 from agentkernel_kb.rag.retrievers import CallableRetriever, VectorStoreRetriever, as_hits, mode_of
+from agentkernel_kb.rag.runs import Progress
 from agentkernel_kb.rag.scope import Scope, asked_of
 from agentkernel_kb.rag.stores.arguments import MOST_HITS, check_hits, check_share
 from agentkernel_kb.rag.sync import SyncKnowledge
 from agentkernel_kb.rag.tool import tool_of
 from agentkernel_kb.rag.values import Document, DocumentSummary, IndexReport, SearchHit, fill_ranks
-
-Progress = Callable[[IndexReport], object]
-"""Called with what was done so far, after each source."""
+from agentkernel_kb.rag.verify import VerifyReport, verified
 
 _MOST_NAME_CHARS = 64
 _DESCRIPTION = "Passages of documents, found by what they say."
@@ -44,12 +45,12 @@ class Knowledge:
         where: The application's scope: holds on every route, and can be refined and never widened.
         score_threshold: The least score of a hit.
         loader: What reads sources.
-        splitter: What cuts documents.
+        splitter: What cuts documents; a chunker of sections is taken too.
         embedder: What makes vectors.
         store: What holds chunks.
         context_max_chars: Most characters of passages in a model's context.
         pending_sources: A source, or a list of them, to be indexed first.
-        progress: Told after each source what was indexed so far.
+        progress: Told after each batch of sources what was indexed so far.
 
     Raises:
         AKConfigError: There is nothing to search, or an argument is out of range.
@@ -66,7 +67,7 @@ class Knowledge:
         where: Mapping[str, Any] | None = None,
         score_threshold: float | None = None,
         loader: Loader | None = None,
-        splitter: Splitter | None = None,
+        splitter: Splitter | ChunkerBase | None = None,
         embedder: AnyEmbedder | None = None,
         store: VectorStore | None = None,
         context_max_chars: int = 12_000,
@@ -91,7 +92,7 @@ class Knowledge:
         if self._pending and self._indexer is None:
             raise AKConfigError("pending_sources can only be indexed with a loader, a splitter, an embedder and a store.")
         self._readying = threading.Lock()
-        self._checked = False
+        self._model = ModelCheck()
 
     @classmethod
     def from_callable(cls, function: Callable[..., Any], **options: Any) -> Self:
@@ -229,6 +230,43 @@ class Knowledge:
         """`refresh`, under another name."""
         return await self.refresh(sources, metadata=metadata, delete_missing=delete_missing)
 
+    async def reindex(
+        self, sources: Any | Sequence[Any] | None = None, *, metadata: Mapping[str, Any] | None = None
+    ) -> IndexReport:
+        """Make the corpus anew, under this model and chunker, and switch over once all of it is there.
+
+        Searches see the old one, whole, until then. What a run that was cut off had made is not made again, and vectors of the
+        same model are used again. What cannot be read stays as it was, and so does what other scopes have; it gets new vectors.
+
+        Args:
+            sources: All that is to be in the corpus. Where none are given, those that are staged; where none are staged, the
+                passages that are there get new vectors.
+            metadata: Metadata for all of the sources.
+
+        Raises:
+            AKConfigError: There are no sources, and the chunker is another one.
+            KnowledgeBackendError: The new corpus is not whole, or a service failed. Then the old one stays.
+            KnowledgeStateError: Somebody else makes it anew, or writes all the time. Then the old one stays.
+            UnsupportedKnowledgeOperationError: The corpus is somebody else's, or its store cannot do this.
+        """
+        indexer = self._managed("reindex")
+        given = (self._pending or None) if sources is None else _listed(sources)
+        report = await reindexed(indexer, given, metadata=metadata, progress=self._progress)
+        self._pending = []
+        return report
+
+    async def verify(self, *, repair: bool = False) -> VerifyReport:
+        """Compare what is noted about sources with the chunks that there are, within the application's scope.
+
+        Args:
+            repair: Take back the notes that are not true, so that the next `refresh` reads these sources anew; and throw away
+                what is left of a `reindex` that was cut off.
+
+        Raises:
+            UnsupportedKnowledgeOperationError: The corpus is somebody else's.
+        """
+        return await verified(self._managed("verify"), repair=repair)
+
     async def list_documents(self, where: Mapping[str, Any] | None = None) -> list[DocumentSummary]:
         """Return the documents of the corpus, by source.
 
@@ -293,10 +331,11 @@ class Knowledge:
             return retriever
         return CallableRetriever(retriever)
 
-    def _made(self, loader: Loader | None, splitter: Splitter | None) -> Indexer | None:
+    def _made(self, loader: Loader | None, splitter: Splitter | ChunkerBase | None) -> Indexer | None:
         if loader is None or splitter is None or self._embedding is None or self._store is None:
             return None
-        return Indexer(loader, splitter, self._embedding, self._store, self._scope)
+        cutting = splitter if isinstance(splitter, Splitter) else SectionSplitter(splitter)
+        return Indexer(loader, cutting, self._embedding, self._store, self._scope)
 
     def _managed(self, operation: str) -> Indexer:
         if self._indexer is None:
@@ -313,10 +352,7 @@ class Knowledge:
             AKConfigError: It is made with others.
             UnsupportedKnowledgeOperationError: The corpus is somebody else's.
         """
-        indexer = self._managed(operation)
-        await check_indexing(self._store, cast("Embedding", self._embedding), indexer.chunking)
-        self._checked = True
-        return await indexer.index(sources, progress=self._progress, **options)
+        return await self._managed(operation).index(sources, progress=self._progress, **options)
 
     async def _found(self, queries: list[str], k: int, where: Mapping[str, Any] | None) -> list[list[SearchHit]]:
         try:
@@ -330,10 +366,10 @@ class Knowledge:
     async def _retrieved(self, queries: list[str], k: int, where: Mapping[str, Any] | None) -> list[list[SearchHit]]:
         own = self._retriever
         if isinstance(own, VectorStoreRetriever):
-            if not self._checked:
-                await check_model(own.store, own.embedding)
-                self._checked = True
-            return await own.retrieve_all(queries, k=self._candidates(k), where=self._scope.refined(where))
+            await self._model.check(own.store, own.embedding)
+            hits = await own.retrieve_all(queries, k=self._candidates(k), where=self._scope.refined(where))
+            await self._model.check(own.store, own.embedding)  # It may have been made anew by another model meanwhile.
+            return hits
         asked = self._scope.added(where)
         found = await asyncio.gather(*(own.retrieve(query, k=k, where=asked) for query in queries))
         return [self._scope.kept(as_hits(hits)) for hits in found]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import PurePath
 from typing import Any, Protocol, cast
@@ -24,12 +25,14 @@ class Entry:
         metadata: Digest of the metadata that it was indexed with.
         content: Digest of its documents.
         chunks: How many chunks it has.
+        identity: What its loader calls it however it is spelled, such as the whole path of a file.
     """
 
     version: str | None
     metadata: str
     content: str
     chunks: int
+    identity: str | None = None
 
     def written(self) -> str:
         """Return the entry as text."""
@@ -51,6 +54,14 @@ class Ledger(Protocol):
         """Return what is noted, by origin, where it is still true."""
         ...
 
+    async def compare(self, scope: Scope) -> tuple[dict[str, int], dict[str, int]]:
+        """Return how many chunks each origin has by its note, and how many there are; of what this ledger can know of."""
+        ...
+
+    async def forget(self, scope: Scope, origins: Iterable[str]) -> None:
+        """Take notes back."""
+        ...
+
     async def replace(
         self,
         records: Sequence[VectorRecord],
@@ -61,6 +72,10 @@ class Ledger(Protocol):
         noted: Mapping[str, Entry],
     ) -> tuple[int, int]:
         """Replace chunks within a scope and note what is given; return how many were written and how many deleted."""
+        ...
+
+    async def vectors(self, *, document_ids: Sequence[str], sources: Sequence[str]) -> dict[str, list[float]]:
+        """Return the vectors that there are of documents and sources, by the digest of the content that each is of."""
         ...
 
     async def delete(self, where: Filter, **named: Sequence[str] | None) -> int:
@@ -81,18 +96,31 @@ class StoredLedger:
     """The ledger of a store that keeps notes beside its chunks.
 
     Args:
-        store: A store with `notes(scope)`, `held(where)` and `replace_noted(…)`.
+        store: A store with `state()`, `notes(scope)`, `held(where)`, `vectors(…)` and `replace_noted(…)`.
     """
 
     def __init__(self, store: Any) -> None:
         self._store = store
+        self._generation: int | None = None
 
     async def read(self, scope: Scope) -> dict[str, Entry]:
-        """Return what is noted, by origin. Where chunks are gone by whatever way, the note is not true any more."""
+        """Return what is noted, by origin. Where chunks are gone by whatever way, the note is not true any more.
+
+        From then on nothing is written to another generation of the corpus.
+        """
+        self._generation, _ = await self._store.state()
         held: dict[str, int] = await self._store.held(scope.filter)
-        noted: dict[str, str] = await self._store.notes(scope.name)
-        entries = {origin: Entry.read(text) for origin, text in noted.items()}
-        return {origin: entry for origin, entry in entries.items() if entry is not None and entry.chunks == held.get(origin, 0)}
+        entries = await self._entries(scope)
+        return {origin: entry for origin, entry in entries.items() if entry.chunks == held.get(origin, 0)}
+
+    async def compare(self, scope: Scope) -> tuple[dict[str, int], dict[str, int]]:
+        """Return how many chunks each origin has by its note, and how many there are."""
+        noted = {origin: entry.chunks for origin, entry in (await self._entries(scope)).items()}
+        return noted, await self._store.held(scope.filter)
+
+    async def forget(self, scope: Scope, origins: Iterable[str]) -> None:
+        """Take notes back."""
+        await self._store.forget(scope.name, origins)
 
     async def replace(
         self,
@@ -111,7 +139,12 @@ class StoredLedger:
             where=scope.filter,
             scope=scope.name,
             noted={origin: entry.written() for origin, entry in noted.items()},
+            generation=self._generation,
         )
+
+    async def vectors(self, *, document_ids: Sequence[str], sources: Sequence[str]) -> dict[str, list[float]]:
+        """Return the vectors that there are of documents and sources, by the digest of the content that each is of."""
+        return await self._store.vectors(document_ids=document_ids, sources=sources)
 
     async def delete(self, where: Filter, **named: Sequence[str] | None) -> int:
         """Delete what is named and meets a filter; return how many chunks."""
@@ -120,6 +153,11 @@ class StoredLedger:
     async def held(self, scope: Scope) -> list[tuple[str | None, str]]:
         """Return source and document of what there is within a scope."""
         return [(each.source or None, each.document_id) for each in await self._store.list_documents(scope.filter)]
+
+    async def _entries(self, scope: Scope) -> dict[str, Entry]:
+        noted: dict[str, str] = await self._store.notes(scope.name)
+        entries = ((origin, Entry.read(text)) for origin, text in noted.items())
+        return {origin: entry for origin, entry in entries if entry is not None}
 
 
 class MemoryLedger:
@@ -136,6 +174,26 @@ class MemoryLedger:
     async def read(self, scope: Scope) -> dict[str, Entry]:
         """Return what is noted, by origin."""
         return {origin: entry for (name, origin), entry in self._notes.items() if name == scope.name}
+
+    async def compare(self, scope: Scope) -> tuple[dict[str, int], dict[str, int]]:
+        """Return how many chunks each origin has by its note, and how many there are, of what this process indexed."""
+        noted = {origin: entry.chunks for origin, entry in (await self.read(scope)).items()}
+        listing = getattr(self._store, "list_documents", None)
+        held: Counter[str] = Counter()
+        if callable(listing):
+            for each in await cast("Any", listing)(as_mapping(scope.filter) or None):
+                held[origin_of(each.source or None, each.document_id)] += each.chunk_count
+        else:  # Only whether there is something of a source can be known.
+            there = set(await self._store.list_sources())
+            held.update(
+                {origin: chunks for origin, chunks in noted.items() if origin in there or origin.startswith("document:")}
+            )
+        return noted, {origin: held[origin] for origin in noted}
+
+    async def forget(self, scope: Scope, origins: Iterable[str]) -> None:
+        """Take notes back."""
+        for origin in origins:
+            self._notes.pop((scope.name, origin), None)
 
     async def replace(
         self,
@@ -154,6 +212,10 @@ class MemoryLedger:
             counts = await self._written_first(records, document_ids, sources, scope)
         self._notes.update({(scope.name, origin): entry for origin, entry in noted.items()})
         return counts
+
+    async def vectors(self, *, document_ids: Sequence[str], sources: Sequence[str]) -> dict[str, list[float]]:
+        """Return nothing: a store's vectors cannot be read back by the protocol."""
+        return {}
 
     async def delete(self, where: Filter, **named: Sequence[str] | None) -> int:
         """Delete what is named and meets a filter; return how many chunks.

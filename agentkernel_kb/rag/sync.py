@@ -14,6 +14,7 @@ from agentkernel_kb.errors import KnowledgeStateError
 if TYPE_CHECKING:
     from agentkernel_kb.rag.knowledge import Knowledge
     from agentkernel_kb.rag.values import Document, DocumentSummary, IndexReport, SearchHit
+    from agentkernel_kb.rag.verify import VerifyReport
 
 T = TypeVar("T")
 
@@ -83,6 +84,14 @@ class SyncKnowledge:
     ) -> IndexReport:
         """See `Knowledge.sync_sources`."""
         return run(self._knowledge.sync_sources(sources, metadata=metadata, delete_missing=delete_missing))
+
+    def reindex(self, sources: Any | Sequence[Any] | None = None, *, metadata: Mapping[str, Any] | None = None) -> IndexReport:
+        """See `Knowledge.reindex`."""
+        return run(self._knowledge.reindex(sources, metadata=metadata))
+
+    def verify(self, *, repair: bool = False) -> VerifyReport:
+        """See `Knowledge.verify`."""
+        return run(self._knowledge.verify(repair=repair))
 
     def list_documents(self, where: Mapping[str, Any] | None = None) -> list[DocumentSummary]:
         """See `Knowledge.list_documents`."""

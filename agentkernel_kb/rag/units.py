@@ -29,6 +29,7 @@ class Unit:
         chunks: Its chunks, in order.
         sources: The sources of which nothing else is to be left.
         document_ids: The documents without a source of which nothing else is to be left.
+        vectors: The vectors of its chunks, once they are made.
     """
 
     name: str
@@ -38,9 +39,12 @@ class Unit:
     chunks: list[Chunk]
     sources: list[str]
     document_ids: list[str]
+    vectors: list[Sequence[float]] | None = None
 
 
-def unit_of(item: SourceItem, documents: Sequence[Document], metadata: str, splitter: Splitter, scope: Scope) -> Unit:
+def unit_of(
+    item: SourceItem, documents: Sequence[Document], metadata: str, splitter: Splitter, scope: Scope, before: str
+) -> Unit:
     """Cut the documents of an item and bind them to a scope.
 
     Args:
@@ -49,6 +53,7 @@ def unit_of(item: SourceItem, documents: Sequence[Document], metadata: str, spli
         metadata: Digest of the metadata that they were read with.
         splitter: What cuts them.
         scope: What they are bound to.
+        before: The name under which it was indexed before, which may be another spelling of its path.
 
     Raises:
         AKConfigError: A document is outside of the scope.
@@ -56,13 +61,14 @@ def unit_of(item: SourceItem, documents: Sequence[Document], metadata: str, spli
     chunks: list[Chunk] = []
     for document in documents:
         chunks += numbered(list(splitter.split([document])))
+    sources = sources_of(documents) or ([] if documents else [item.source])
     return Unit(
         name=item.source,
         origin=origin(item, documents),
-        entry=Entry(item.version, metadata, content_of(documents), len(chunks)),
+        entry=Entry(item.version, metadata, content_of(documents), len(chunks), item.identity),
         documents=len(documents),
-        chunks=[scope.bind(chunk) for chunk in chunks],
-        sources=sources_of(documents) or ([] if documents else [item.source]),
+        chunks=[scope.bind(chunk) for chunk in chunks] if scope else chunks,
+        sources=sources if before in (item.source, *sources) else [*sources, before],
         document_ids=[document.id for document in documents if not document.source],
     )
 

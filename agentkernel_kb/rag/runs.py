@@ -1,0 +1,137 @@
+"""A run of the indexer: what it knows, what it has in hand, and what it has done so far."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agentkernel_kb.errors import KnowledgeError
+from agentkernel_kb.rag.content import digest
+from agentkernel_kb.rag.ledger import Entry
+from agentkernel_kb.rag.loading.items import SourceItem
+from agentkernel_kb.rag.units import Unit, plain
+from agentkernel_kb.rag.values import Failure, IndexReport
+
+Progress = Callable[[IndexReport], object]
+"""Called with what was done so far, after each batch."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """What was read and is embedded and stored together.
+
+    Attributes:
+        units: What was read and cut.
+        renoted: New notes about origins whose content did not change.
+        size: How much it is: chunks, and one for each unit.
+    """
+
+    units: list[Unit] = field(default_factory=list[Unit])
+    renoted: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    size: int = 0
+
+    def renote(self, name: str, entry: Entry) -> None:
+        """Note something else about an origin whose content did not change."""
+        self.renoted[name] = entry
+        self.size += 1
+
+    def add(self, unit: Unit) -> None:
+        """Take a unit in."""
+        self.units.append(unit)
+        self.size += 1 + len(unit.chunks)
+
+
+@dataclass(slots=True)
+class Run:
+    """One call of the indexer.
+
+    Attributes:
+        metadata: Metadata for all sources.
+        known: What the ledger says, by origin.
+        progress: Told after each batch.
+        batch: What is being read.
+        seen: Origins that there are, whatever became of them.
+        expected: How many chunks each origin has that was indexed, or was found unchanged.
+        failed: What could not be indexed.
+    """
+
+    metadata: Mapping[str, Any]
+    known: Mapping[str, Entry]
+    progress: Progress | None = None
+    batch: Batch = field(default_factory=Batch)
+    seen: set[str] = field(default_factory=set[str])
+    expected: dict[str, int] = field(default_factory=dict[str, int])
+    failed: list[Failure] = field(default_factory=list[Failure])
+    stamp: str = ""
+    _counts: dict[str, int] = field(default_factory=dict[str, int])
+    _sources: dict[str, None] = field(default_factory=dict[str, None])
+    _taken: set[str] = field(default_factory=set[str])
+    _names: dict[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        self.stamp = digest(plain(self.metadata))
+        self._names = {entry.identity: origin for origin, entry in self.known.items() if entry.identity}
+
+    def takes(self, item: SourceItem) -> bool:
+        """Tell whether an item is the first of its source, however that is spelled, and note that there is one."""
+        key = item.identity or item.source
+        is_first = key not in self._taken and item.source not in self._taken
+        self._taken |= {key, item.source}
+        return is_first
+
+    def noted(self, item: SourceItem) -> tuple[str, Entry | None]:
+        """Return what the ledger calls an item and what it notes: under its name, or under another spelling of its path."""
+        entry = self.known.get(item.source)
+        if item.identity is None or (entry is not None and entry.identity == item.identity):
+            return item.source, entry
+        if (name := self._names.get(item.identity)) is not None:
+            return name, self.known[name]
+        # The same name was another file's, as a relative path is from another folder: what it says of its state says nothing.
+        return item.source, entry and replace(entry, version=None)
+
+    def count(self, **counts: int) -> None:
+        """Add to the counts of the report."""
+        for name, count in counts.items():
+            self._counts[name] = self._counts.get(name, 0) + count
+
+    def fail(self, name: str, error: Exception) -> None:
+        """Note that a source failed."""
+        self.failed.append(Failure(name, reason_of(error)))
+
+    def store(self, units: Sequence[Unit], written: int, deleted: int) -> None:
+        """Note that units are stored."""
+        chunks = sum(len(unit.chunks) for unit in units)
+        self.count(documents=sum(unit.documents for unit in units), chunks=chunks, added=written, deleted=deleted)
+        self._sources.update((unit.name, None) for unit in units)
+        self.expected.update((unit.origin, len(unit.chunks)) for unit in units)
+
+    def next_batch(self) -> Batch:
+        """Return what was read, and begin anew."""
+        batch, self.batch = self.batch, Batch()
+        return batch
+
+    def present(self, known: Mapping[str, Entry]) -> set[str]:
+        """Return the origins of what is known that are not missing: those that there are, and those under what failed."""
+        under: list[str] = []
+        for failure in self.failed:
+            with suppress(OSError, ValueError):  # A name that is no path.
+                under.append(f"{os.path.realpath(failure.source).rstrip('/')}/")
+        kept = {origin for origin, entry in known.items() if entry.identity and entry.identity.startswith(tuple(under))}
+        return self.seen | kept
+
+    def report(self) -> IndexReport:
+        """Return what was done so far."""
+        return IndexReport(**self._counts, sources=list(self._sources), failed=list(self.failed))
+
+    def tell(self) -> None:
+        """Tell whoever wants to know what was done so far."""
+        if self.progress is not None:
+            self.progress(self.report())
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a source failed: our own words, and of a foreign error its kind, for its text may hold anything."""
+    return str(error) if isinstance(error, KnowledgeError | FileNotFoundError) else type(error).__name__
