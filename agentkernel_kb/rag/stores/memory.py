@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Self
 
 from agentkernel_kb.errors import KnowledgeStateError
 from agentkernel_kb.rag.chunk import Chunk
@@ -36,6 +36,12 @@ class InMemoryVectorStore(GenerationalStore):
     def generation(self) -> int:
         """Number of the generation: another one where the corpus was made anew."""
         return self._generation
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing is held that has to be given back; the chunks stay."""
 
     async def fingerprint(self) -> dict[str, Any]:
         """Return what was noted with `note_fingerprint`: under which model and chunking the corpus was made."""

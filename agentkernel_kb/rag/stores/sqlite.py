@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, KnowledgeStateError
 from agentkernel_kb.rag.chunk import Chunk
@@ -148,6 +148,12 @@ class SQLiteVectorStore(GenerationalStore):
     async def faults(self) -> list[str]:
         """Return what is wrong with the file, in words."""
         return await self._read(lambda: faults(self._file.connection(), self._number))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def close(self) -> None:
         """Close the file. May be called twice."""
