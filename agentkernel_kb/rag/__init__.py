@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         SearchHit,
         Section,
     )
+    from agentkernel_kb.rag.verify import Difference, VerifyReport
 
 _HOMES = {
     "embed": ("CallableEmbedder", "HashEmbedder", "OpenAIEmbedder"),
@@ -83,6 +84,7 @@ _HOMES = {
         "SearchHit",
         "Section",
     ),
+    "rag.verify": ("Difference", "VerifyReport"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -97,6 +99,7 @@ __all__ = [
     "Citation",
     "CollectionStore",
     "DataBlock",
+    "Difference",
     "Document",
     "DocumentSummary",
     "Embedder",
@@ -131,6 +134,7 @@ __all__ = [
     "VectorStore",
     "VectorStoreBase",
     "VectorStoreRetriever",
+    "VerifyReport",
     "create_knowledge",
     "retriever",
 ]
