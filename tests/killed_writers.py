@@ -22,6 +22,7 @@ _PARENT = """
 import json, os, sys, traceback
 
 def run(name, arguments):
+    os.write(1, f"{name} {os.getpid()}\\n".encode())
     try:
         write(lambda said: os.write(1, f"{name} {said}\\n".encode()), *arguments)
     except BaseException:
@@ -36,7 +37,6 @@ while line := sys.stdin.readline():
         if child == 0:
             run(name, arguments)
         children[child] = name
-    os.write(1, (json.dumps({name: child for child, name in children.items()}) + "\\n").encode())
     for _ in range(len(children)):
         os.write(1, f"{children[os.wait()[0]]} ended\\n".encode())
 """
@@ -70,17 +70,16 @@ class KilledWriters:
             What each said, line by line.
         """
         print(json.dumps(writers), file=_open(self._parent.stdin), flush=True)
-        processes: dict[str, int] = json.loads(self._line())
         said: dict[str, list[str]] = {name: [] for name in writers}
-        while not all(said.values()):
-            self._hear(said, set(said))
+        alive = set(writers)
+        while not all(len(lines) > 1 for lines in said.values()):  # The first line of each is the number of its process.
+            self._hear(said, alive)
         time.sleep(random.random() * 0.1)
-        for process in processes.values():
-            os.kill(process, signal.SIGKILL)
-        alive = set(said)
+        for process, *_ in said.values():
+            os.kill(int(process), signal.SIGKILL)
         while alive:
             self._hear(said, alive)
-        return said
+        return {name: lines[1:] for name, lines in said.items()}
 
     def __enter__(self) -> Self:
         """Return it."""
@@ -94,7 +93,7 @@ class KilledWriters:
     def _hear(self, said: dict[str, list[str]], alive: set[str]) -> None:
         name, _, line = self._line().partition(" ")
         if line == "ended":
-            assert said[name], f"The writer {name} ended by itself."
+            assert len(said[name]) > 1, f"The writer {name} ended by itself."
             alive.remove(name)
         else:
             said[name].append(line)

