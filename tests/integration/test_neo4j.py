@@ -14,7 +14,7 @@ import neo4j
 import pytest
 from neo4j_people import KNOWS, PERSON, RUN, RUNAWAY, people, record, rows
 
-from agentkernel_kb import AKConfigError, KnowledgeBuilder, KnowledgeGuardError, KnowledgeTimeoutError
+from agentkernel_kb import AKConfigError, KnowledgeBuilder, KnowledgeGuardError, KnowledgeQueryError, KnowledgeTimeoutError
 from agentkernel_kb.neo4j import Neo4jManager
 from agentkernel_kb.neo4j.verdicts import MAX_VERDICTS, Verdicts
 from servers import PASSWORD, Server
@@ -79,6 +79,20 @@ def test_every_value_becomes_plain_data_that_json_holds(graph: Neo4jManager, wri
     (found,) = rows(graph, f"RETURN {written} AS value")
     assert found == {"value": expected}
     assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ("9223372036854775808", "integer is too large"),
+        ("0x8000000000000000", "integer is too large"),
+        ("9223372036854775807 + 1", "long overflow"),
+        ("toInteger('9223372036854775808')", "is too large"),
+    ],
+)
+def test_an_integer_of_more_than_64_bits_is_rejected_and_never_wrapped(graph: Neo4jManager, written: str, reason: str) -> None:
+    with pytest.raises(KnowledgeQueryError, match=reason):
+        graph.query(f"RETURN {written} AS value")
 
 
 def test_a_value_that_spans_lines_is_shown_on_one(graph: Neo4jManager) -> None:

@@ -1,4 +1,4 @@
-"""Corners of Trino's grammar before the guard: rows of a recursion, arguments that are tables, versions of tables (X1)."""
+"""Corners of Trino's grammar before the guard: rows of a recursion, table functions, versions of tables (X1)."""
 
 from __future__ import annotations
 
@@ -50,6 +50,23 @@ def test_nothing_but_columns_divides_them(order: str) -> None:
     statement = f"SELECT * FROM TABLE(lake.system.forecast(input => TABLE(orders) {order}))"
     with pytest.raises(KnowledgeGuardError):
         check_read_only(statement, dialect="trino", allow=ALLOWED)
+
+
+@pytest.mark.parametrize("alias", ["AS o", "o", "AS o (a, b)", "o (a, b)", 'AS "o" ("a", b)'])
+@pytest.mark.parametrize(
+    "around", ["{}", "orders JOIN {} ON id = o.a", "(SELECT * FROM {})", "orders, LATERAL (SELECT * FROM {})"]
+)
+def test_the_table_that_a_function_makes_is_named_with_its_columns(alias: str, around: str) -> None:
+    statement = f"SELECT * FROM {around.format(f'TABLE(lake.system.forecast(days => 7)) {alias}')}"
+    check_read_only(statement, dialect="trino", allow=ALLOWED)
+    with pytest.raises(KnowledgeGuardError, match=r"not known to only read \(forecast"):
+        check_read_only(statement, dialect="trino")
+
+
+def test_a_name_with_brackets_elsewhere_is_a_call_all_the_same() -> None:
+    for statement in ("SELECT evil (a, b) FROM TABLE(lake.system.forecast(days => 7)) o", "SELECT * FROM TABLE(evil (a, b))"):
+        with pytest.raises(KnowledgeGuardError, match=r"not known to only read \(evil"):
+            check_read_only(statement, dialect="trino", allow=ALLOWED)
 
 
 @pytest.mark.parametrize(
