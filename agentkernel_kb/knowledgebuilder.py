@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from inspect import iscoroutinefunction as is_coroutine_function
@@ -43,7 +43,7 @@ class KnowledgeBuilder:
 
     Args:
         backends: The knowledge bases, each under a name of its own.
-        semantic_map: Placeholders such as `<CLIENTS>` and what they stand for in this environment.
+        semantic_map: Placeholders such as `<CLIENTS>` and what they stand for in this environment, see `SemanticMap`.
         limits: Bounds of every call: rows, characters, seconds.
         resilience: What to do about a backend that cannot be reached.
         access: What the agent may do, where that is less than everything that the backends declare. Backends on which it may
@@ -61,7 +61,7 @@ class KnowledgeBuilder:
     def __init__(
         self,
         backends: Iterable[KnowledgeBase],
-        semantic_map: Mapping[str, str] | None = None,
+        semantic_map: SemanticMap | Mapping[str, str | Mapping[str, str]] | None = None,
         *,
         limits: Limits | None = None,
         resilience: Resilience | None = None,
@@ -71,7 +71,7 @@ class KnowledgeBuilder:
     ) -> None:
         self._given = _checked_backends(backends)
         self._registered = _registered(self._given, access)
-        self._map = semantic_map if isinstance(semantic_map, SemanticMap) else SemanticMap(semantic_map)
+        self._map = _own_map(semantic_map, self._registered, hidden=len(self._registered) < len(self._given))
         self._limits = _checked_limits(limits)
         if on_event is not None and (not callable(on_event) or is_coroutine_function(on_event)):
             raise AKConfigError("on_event must be a plain callable that takes a ToolEvent: nobody awaits a coroutine there.")
@@ -112,7 +112,7 @@ class KnowledgeBuilder:
             writable: The agent gets `write_kb`, as of `build(writable=…)`.
         """
         tools = [spec.name for spec, _ in emitted(self._capabilities(), writable=writable)]
-        return instructions.compose(list(self._registered.values()), tools, list(self._map), max_tokens, self._limits.seconds)
+        return instructions.compose(list(self._registered.values()), tools, self._map.named, max_tokens, self._limits.seconds)
 
     def acting_as(
         self, principal: str, *, tenant: str | None = None, roles: Iterable[str] = ()
@@ -230,6 +230,14 @@ def _checked_backends(backends: Iterable[KnowledgeBase]) -> dict[str, KnowledgeB
             raise AKConfigError(f"Two knowledge bases are called '{name}'. Give one of them another name.")
         checked[name] = backend
     return checked
+
+
+def _own_map(
+    given: SemanticMap | Mapping[str, str | Mapping[str, str]] | None, backends: Collection[str], *, hidden: bool
+) -> SemanticMap:
+    """Return the placeholders of who may use these backends; with `hidden`, there are others."""
+    whole = given if isinstance(given, SemanticMap) else SemanticMap(given)
+    return whole.within(backends, hidden=hidden) if hidden or whole.owners else whole
 
 
 def _telemetry(wanted: bool) -> Telemetry:

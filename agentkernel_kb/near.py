@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 _MOST_COMPARED_CHARS = 128
+_MOST_COMPARED_NAMES = 1_000
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like `name`, letter case left aside; `None` where none is like it."""
+    """Return the known name that is most like `name`, letter case left aside; `None` where none is like it.
+
+    It looks at the first 128 characters of the name, and at the first 1,000 known names.
+    """
     from difflib import get_close_matches  # Only a failure needs it.
 
-    names = {other.casefold(): other for other in reversed(list(known))}
-    near = get_close_matches(name.casefold(), names, n=1, cutoff=0.6)
+    names = {other.casefold(): other for other in reversed(list(islice(known, _MOST_COMPARED_NAMES)))}
+    near = get_close_matches(name[:_MOST_COMPARED_CHARS].casefold(), names, n=1, cutoff=0.6)
     return names[near[0]] if near else None
 
 

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import EntryPoint
 from typing import cast
 
@@ -69,7 +72,20 @@ def backend_class(name: str) -> type[KnowledgeBase]:
 
 
 def _entry_points() -> Sequence[EntryPoint]:
+    """Return what is installed; looked through again once the import path, or a folder of it, is another one."""
+    return _entry_points_on(tuple((folder, _changed_at(folder)) for folder in sys.path))
+
+
+@lru_cache(maxsize=8)
+def _entry_points_on(_folders: tuple[tuple[str, int], ...]) -> Sequence[EntryPoint]:
     return tuple(importlib.metadata.entry_points(group=ENTRY_POINT_GROUP))
+
+
+def _changed_at(folder: str) -> int:
+    try:
+        return os.stat(folder or ".").st_mtime_ns  # noqa: PTH116 - asked for each type of a long file: a Path costs more than this
+    except OSError:
+        return 0
 
 
 def _load_built_in(name: str) -> type[KnowledgeBase]:

@@ -79,7 +79,8 @@ class Configuration:
             return self.builder
         if not own.grants:
             return None
-        return self._built([self._opened[name] for name in self._opened if name in own.grants], access_of(own))
+        used = [self._opened[name] for name in self._opened if name in own.grants]
+        return self._built(used, access_of(own), hidden=len(used) < len(self._opened))
 
     def _grants(self, agent: str | None) -> Agent | None:
         """Return what an agent may do, `None` for everything."""
@@ -96,10 +97,11 @@ class Configuration:
         own = self._grants(agent)
         return {name: grant.operations for name, grant in own.grants.items()} if own else {}
 
-    def _built(self, backends: Iterable[KnowledgeBase], access: Access | None) -> KnowledgeBuilder:
+    def _built(self, backends: Iterable[KnowledgeBase], access: Access | None, *, hidden: bool = False) -> KnowledgeBuilder:
+        used = list(backends)
         return KnowledgeBuilder(
-            backends,
-            self._description.semantic_map,
+            used,
+            self._description.semantic_map.within([each.backend_name for each in used], hidden=hidden),
             limits=self._description.limits,
             resilience=self._description.resilience,
             access=access,

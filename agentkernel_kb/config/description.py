@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ from agentkernel_kb.config.kinds import Kind, parameters_of
 from agentkernel_kb.config.okf_block import Database, OKFBlock, check_okf_block
 from agentkernel_kb.config.policy import Agent, bundle_findings, parse_agents
 from agentkernel_kb.config.secrets import literal_secrets, shown
-from agentkernel_kb.config.source import Source
+from agentkernel_kb.config.source import Source, did_you_mean, listed
 from agentkernel_kb.config.values import MISSING, call_reporting, checked, mapping_at, said, unknown_keys
 from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.router.limits import Limits
@@ -96,7 +96,7 @@ def describe(source: Source) -> Description:
         _declared(source, backends, bundles),
         bundles,
         agents,
-        _semantic_map(source, findings),
+        _semantic_map(source, names, findings),
         _limits(source, findings),
         _resilience(source, findings),
         _telemetry(source, findings),
@@ -165,19 +165,39 @@ def _one_declared(name: str, written: Any) -> DeclaredBackend:
     return DeclaredBackend(name, str(options.get("type", "")), shown(own), described if isinstance(described, str) else None)
 
 
-def _semantic_map(source: Source, findings: list[Finding]) -> SemanticMap:
-    tokens: dict[str, str] = {}
-    for token, value in mapping_at(source, ("semantic_map",), findings).items():
+def _semantic_map(source: Source, backends: Collection[str], findings: list[Finding]) -> SemanticMap:
+    tokens: dict[str, str | Mapping[str, str]] = {}
+    for token, given in mapping_at(source, ("semantic_map",), findings).items():
         key = ("semantic_map", token)
-        if not isinstance(value, str):
-            quotes = " Put it in quotes." if isinstance(value, int | float) else ""
-            findings.append(Finding(key, f"must be the name that {token} stands for, not {said(value)}.{quotes}"))
-        elif (
-            _token_finding(token, key, findings)
+        before = len(findings)
+        value = cast("str | Mapping[str, str]", given)  # As far as the checks find nothing.
+        if isinstance(value, Mapping):
+            _check_names(token, value, backends, key, findings)
+        else:
+            _check_name(token, value, key, findings)
+        if (
+            len(findings) == before
+            and _token_finding(token, key, findings)
             and call_reporting(lambda t=token, v=value: SemanticMap({t: v}), key, findings) is not MISSING
         ):
             tokens[token] = value
     return SemanticMap(tokens)
+
+
+def _check_name(token: str, value: Any, key: Key, findings: list[Finding]) -> None:
+    if not isinstance(value, str):
+        quotes = " Put it in quotes." if isinstance(value, int | float) else ""
+        findings.append(Finding(key, f"must be the name that {token} stands for, not {said(value)}.{quotes}"))
+
+
+def _check_names(token: str, names: Mapping[str, Any], backends: Collection[str], key: Key, findings: list[Finding]) -> None:
+    if not names:
+        findings.append(Finding(key, f"must be the name that {token} stands for, or one for each of some backends."))
+    for backend, name in names.items():
+        if backend not in backends:
+            hint = did_you_mean(backend, backends)
+            findings.append(Finding((*key, backend), f"there is no backend '{backend}'.{hint} Declared: {listed(backends)}."))
+        _check_name(token, name, (*key, backend), findings)
 
 
 def _token_finding(token: str, key: Key, findings: list[Finding]) -> bool:

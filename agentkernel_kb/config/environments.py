@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from agentkernel_kb.config.faults import Finding, Key
-from agentkernel_kb.config.source import Source, did_you_mean
+from agentkernel_kb.config.source import Source, did_you_mean, listed
 from agentkernel_kb.config.values import said
 
 _SECTION = "environments"
@@ -53,7 +53,7 @@ def source_of(written: Source, env: str | None, *, relaxed: bool = False) -> Sou
         return written.with_overlay(base, {}, ()).with_variables().with_findings(wrong)
     known = environment_names(written)
     if env not in known:
-        message = f"there is no environment '{env}'.{did_you_mean(env, known)} Declared: {', '.join(known) or 'none'}."
+        message = f"there is no environment '{env}'.{did_you_mean(env, known)} Declared: {listed(known)}."
         raise written.error([Finding((_SECTION,) if known else (), message)])
     given: Any = written.data[_SECTION][env]
     parts: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +12,9 @@ Key = tuple[str | int, ...]
 """Where a part stands: the keys and positions that lead to it."""
 
 Severity = Literal["error", "warning"]
+
+MOST_SHOWN = 100
+"""Faults that are written out where they are read; `.faults`, `check` and `--json` have every one."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,14 @@ def in_order(faults: Iterable[Fault]) -> list[Fault]:
     return sorted(dict.fromkeys(faults), key=lambda fault: (fault.file, fault.line or 0, fault.key))
 
 
+def shown(faults: Sequence[Fault], as_line: Callable[[Fault], str] = str) -> list[str]:
+    """Return a line for each of the first faults, and one that counts the others: nobody mends thousands by reading them."""
+    more = len(faults) - MOST_SHOWN
+    return [*map(as_line, faults[:MOST_SHOWN]), *([f"… and {more:,} more."] if more > 0 else [])]
+
+
 def _listed(faults: tuple[Fault, ...]) -> str:
-    lines = [str(fault) for fault in faults]
+    lines = shown(faults)
     if len(lines) == 1:
         return lines[0]
-    return "\n  ".join([f"{faults[0].file} has {len(lines)} faults:", *lines]) if lines else "The configuration is faulty."
+    return "\n  ".join([f"{faults[0].file} has {len(faults):,} faults:", *lines]) if lines else "The configuration is faulty."

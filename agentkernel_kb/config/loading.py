@@ -15,7 +15,7 @@ from agentkernel_kb.config.environments import environment_findings, environment
 from agentkernel_kb.config.faults import ConfigurationError, Fault, Finding, in_order
 from agentkernel_kb.config.okf import OKFConfiguration
 from agentkernel_kb.config.policy import capability_findings
-from agentkernel_kb.config.source import Source, read_as_written
+from agentkernel_kb.config.source import Source, few_hints, read_as_written
 from agentkernel_kb.errors import KnowledgeDependencyError, KnowledgeError
 from agentkernel_kb.model import KnowledgeCapabilities
 from agentkernel_kb.router.events import ToolEvent
@@ -50,8 +50,9 @@ def load(
     """
     written = read_as_written(path)
     env = env or os.environ.get(ENVIRONMENT_VARIABLE) or None
-    description = describe(source_of(written, env))
-    making = _Making(description, may_open=True, lazy=lazy)
+    with few_hints():
+        description = describe(source_of(written, env))
+        making = _Making(description, may_open=True, lazy=lazy)
     findings = [*description.findings, *making.findings]
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
@@ -82,21 +83,25 @@ def check(path: str | Path | Mapping[str, Any] = "kb.yaml", *, env: str | None =
             environment that was not asked for, as it may be set where that one is used.
     """
     try:
-        written = read_as_written(path)
-        if env is not None:
-            return in_order(_faults(source_of(written, env)))
-        faults = [written.placed(finding) for finding in environment_findings(written)]
-        faults += _faults(source_of(written, None))
-        for name in environment_names(written):
-            faults += _faults(source_of(written, name, relaxed=True))
-        return in_order(faults)
+        return in_order(_checked(read_as_written(path), env))
     except ConfigurationError as error:
         return list(error.faults)
 
 
+def _checked(written: Source, env: str | None) -> list[Fault]:
+    if env is not None:
+        return _faults(source_of(written, env))
+    faults = [written.placed(finding) for finding in environment_findings(written)]
+    faults += _faults(source_of(written, None))
+    for name in environment_names(written):
+        faults += _faults(source_of(written, name, relaxed=True))
+    return faults
+
+
 def _faults(source: Source) -> list[Fault]:
-    description = describe(source)
-    making = _Making(description, may_open=False)
+    with few_hints():
+        description = describe(source)
+        making = _Making(description, may_open=False)
     _close(making.backends.values())
     return [source.placed(finding) for finding in [*description.findings, *making.findings]]
 

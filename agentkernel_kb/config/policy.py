@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, cast, get_args
 
 from agentkernel_kb.config.faults import Finding, Key
 from agentkernel_kb.config.okf_block import ROLES, Database, Role
-from agentkernel_kb.config.source import did_you_mean
+from agentkernel_kb.config.source import did_you_mean, listed
 from agentkernel_kb.config.values import said, unknown_keys
 from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.model import KnowledgeCapabilities, Operation
@@ -90,8 +91,8 @@ def _agent(name: str, given: Any, backends: Collection[str], findings: list[Find
             continue
         here = (*key, backend)
         if backend not in backends:
-            hint, known = did_you_mean(backend, [*backends, *_TEXTS]), ", ".join(backends) or "none"
-            findings.append(Finding(here, f"there is no backend '{backend}'.{hint} Declared: {known}."))
+            hint = did_you_mean(backend, chain(_TEXTS, backends))
+            findings.append(Finding(here, f"there is no backend '{backend}'.{hint} Declared: {listed(backends)}."))
         elif (grant := _grant(entries[backend], here, findings)) is not None:
             grants[backend] = grant
     return Agent(name, grants, texts.get("description"), texts.get("instructions"))

@@ -22,6 +22,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _VARIABLE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
 _OBJECT = {"type": "string", "pattern": f"^{REFERENCE}", "description": "An object of Python: python:package.module:name."}
 _TEXT = {"type": "string"}
+_TEXTS = {"type": ["string", "object"], "additionalProperties": _TEXT, "minProperties": 1}
 _MAPPING = {"type": "object"}
 _NAME = {"pattern": r"^\S(.*\S)?$", "not": {"enum": list(RESERVED)}}
 _SCALAR = {"type": ["string", "number", "boolean"]}
@@ -53,7 +54,9 @@ def _sections() -> dict[str, Any]:
             **_named(_backend(), "The knowledge bases, by name."),
             "propertyNames": _NAME,
         },
-        "semantic_map": _named(_TEXT, "Placeholders such as <CLIENTS>, and what they stand for here."),
+        "semantic_map": _named(
+            _TEXTS, "Placeholders such as <CLIENTS>, and what they stand for: everywhere, or in some backends."
+        ),
         "agents": _named(_agent(), "What each agent may do. An agent that is not named gets nothing."),
         "limits": _closed(_of(parameters_of(Limits)), "Bounds of every call."),
         "cache": _closed(_kinds(cache_kinds()), "Old answers for while a backend is not there."),

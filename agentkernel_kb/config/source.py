@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +16,10 @@ from agentkernel_kb.config.faults import ConfigurationError, Fault, Finding, Key
 from agentkernel_kb.config.overlay import laid_over, origin
 from agentkernel_kb.config.variables import Variables
 from agentkernel_kb.near import nearest
+
+_MOST_HINTS = 200
+_MOST_LISTED = 30
+_HINTS: ContextVar[Iterator[int] | None] = ContextVar("hints", default=None)
 
 
 @dataclass(frozen=True)
@@ -112,10 +119,30 @@ def read_as_written(source: str | Path | Mapping[str, Any]) -> Source:
     return Source(content.data, str(path), path.absolute().parent, content.lines, tuple(content.findings), content.data)
 
 
+@contextmanager
+def few_hints() -> Generator[None]:
+    """Let only the first faults that are found inside the block guess what was meant: with thousands, that takes minutes."""
+    token = _HINTS.set(count(1))
+    try:
+        yield
+    finally:
+        _HINTS.reset(token)
+
+
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return a hint at the nearest known name, or nothing where none is near."""
+    hints = _HINTS.get()
+    if hints is not None and next(hints) > _MOST_HINTS:
+        return ""
     near = nearest(str(name), known)
     return f" Did you mean '{near}'?" if near else ""
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names one after the other, those behind the first as a number; `none` where there is none."""
+    every = list(names)
+    more = f" and {len(every) - _MOST_LISTED:,} more" if len(every) > _MOST_LISTED else ""
+    return f"{', '.join(every[:_MOST_LISTED])}{more}" or "none"
 
 
 def _as_read(value: Any) -> Any:

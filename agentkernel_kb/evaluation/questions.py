@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from agentkernel_kb.config.faults import ConfigurationError, Fault, Finding, Key
-from agentkernel_kb.config.source import Source, did_you_mean, read_as_written
+from agentkernel_kb.config.source import Source, did_you_mean, few_hints, listed, read_as_written
 from agentkernel_kb.model import Operation
 
 NONE = "none"
@@ -68,8 +68,9 @@ def read_questions(
     """
     read = read_as_written(source)
     checking = _Checking(read, frozenset(backends), None if agents is None else frozenset(agents))
-    questions, examples = checking.questions(), checking.examples()
-    checking.sections()
+    with few_hints():
+        questions, examples = checking.questions(), checking.examples()
+        checking.sections()
     learnt = {example.casefold(): name for name, known in examples.items() for example in known}
     for number, question in enumerate(questions):
         if question is not None and question.text.casefold() in learnt:
@@ -108,9 +109,9 @@ class _Checking:
             self._fault(("examples",), "examples: must name backends, each with a list of questions.")
             return {}
         found: dict[str, tuple[str, ...]] = {}
-        for name, listed in cast("Mapping[str, object]", given).items():
+        for name, examples in cast("Mapping[str, object]", given).items():
             if self._known_backend(name, ("examples", name)):
-                found[name] = self._texts(listed, ("examples", name))
+                found[name] = self._texts(examples, ("examples", name))
         return found
 
     def _question(self, given: object, key: Key) -> Question | None:
@@ -145,14 +146,14 @@ class _Checking:
             return None
         name = self._text(entry, "agent", key)
         if name and self._agents is not None and name not in self._agents:
-            known = ", ".join(sorted(self._agents)) or "none"
+            known = listed(sorted(self._agents))
             self._fault((*key, "agent"), f"No agent is called '{name}'.{did_you_mean(name, self._agents)} Agents: {known}.")
         return name or None
 
     def _known_backend(self, name: str, key: Key) -> bool:
         if not self._backends or name in self._backends:
             return True
-        known = ", ".join(sorted(self._backends))
+        known = listed(sorted(self._backends))
         self._fault(key, f"No backend is called '{name}'.{did_you_mean(name, self._backends)} Backends: {known}.")
         return False
 

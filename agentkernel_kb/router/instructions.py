@@ -5,8 +5,9 @@ Source: seed 002, "KB Router Pattern": describe the backends, route explicitly, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import wait
+from itertools import islice
 
 from agentkernel_kb.render import one_line
 from agentkernel_kb.router.failures import ways_in
@@ -34,7 +35,7 @@ _FIXED_RULES: tuple[str, ...] = (
 
 
 def compose(
-    registered: Sequence[Registered], tools: Iterable[str], tokens: Sequence[str], max_tokens: int, seconds: float
+    registered: Sequence[Registered], tools: Iterable[str], tokens: Mapping[str, Sequence[str]], max_tokens: int, seconds: float
 ) -> str:
     """Return the instructions, shortened as far as they can be.
 
@@ -44,7 +45,7 @@ def compose(
     Args:
         registered: The backends.
         tools: Names of the tools that the agent gets.
-        tokens: Placeholders of the semantic map.
+        tokens: Placeholders of the semantic map that may be told, each with its backends; without any where all know it.
         max_tokens: Budget, reckoned at four characters a token.
         seconds: How long to wait for descriptions, at most 5 seconds; a backend that has none by then is named without.
     """
@@ -69,7 +70,7 @@ def _compose(
     registered: Sequence[Registered],
     descriptions: Sequence[str],
     tools: set[str],
-    tokens: Sequence[str],
+    tokens: Mapping[str, Sequence[str]],
     length: int,
     shown_tokens: int,
 ) -> str:
@@ -92,7 +93,9 @@ def _shortened(text: str, length: int) -> str:
     return text if not text or text.endswith((".", "…", "!", "?")) else f"{text}."
 
 
-def _rules(registered: Sequence[Registered], tools: set[str], tokens: Sequence[str], shown_tokens: int) -> list[str]:
+def _rules(
+    registered: Sequence[Registered], tools: set[str], tokens: Mapping[str, Sequence[str]], shown_tokens: int
+) -> list[str]:
     rules = list(_FIXED_RULES)
     if {"browse_kb", "fetch_kb"} <= tools:
         rules.insert(2, "Prefer browsing to an id and fetching it over guessing search terms.")
@@ -104,10 +107,15 @@ def _rules(registered: Sequence[Registered], tools: set[str], tokens: Sequence[s
             1, f"If you can't tell which one holds the answer, search_kb with {ALL} asks all that can search, at once."
         )
     if tokens:
-        shown = f": {', '.join(tokens[:shown_tokens])}" if shown_tokens else ""
+        first = [_token(token, owners) for token, owners in islice(tokens.items(), shown_tokens)]
+        shown = f": {', '.join(first)}" if first else ""
         rest = f" and {len(tokens) - shown_tokens} more" if shown and len(tokens) > shown_tokens else ""
         rules.append(f"Write placeholders as they are; they are resolved for you{shown}{rest}.")
     return rules
+
+
+def _token(token: str, owners: Sequence[str]) -> str:
+    return f"{token} ({', '.join(owners)})" if owners else token
 
 
 def _writing_rule(registered: Sequence[Registered]) -> str:

@@ -186,7 +186,7 @@ class Planner:
     ) -> None:
         self._registered = registered
         self._access = access
-        self._map = semantic_map
+        self._maps = {name: semantic_map.of(name) for name in registered}
         self._limits = limits
         self.offers_all = len(self.names_supporting("search")) > 1
         """More than one backend can rank, so that all may be asked at once."""
@@ -222,13 +222,13 @@ class Planner:
         """
         if request.fault:
             raise Refusal("bad_argument", request.fault)
-        text = self._searched(request.arguments)
         limit = min(self._limits.rows, max(_DEPTH, self.limit_of(request)))
         deadline = time.monotonic() + self._limits.seconds
         targets = [self._registered[name] for name in self.names_supporting("search")]
+        texts = [self._searched(each, request.arguments) for each in targets]
         return [
             Plan(each, "search", each.ways["search"], (text, limit), limit, self._bound(limit), (), deadline, as_hits=True)
-            for each in targets
+            for each, text in zip(targets, texts, strict=True)
         ]
 
     def limit_of(self, request: Request) -> int:
@@ -281,8 +281,8 @@ class Planner:
         language = target.capabilities.query_language
         way = self._way(target, "query")
         written = understood.as_required_text(given["query"], "query", f"a {one_line(language or '')} statement")
-        self._map.check_statement(written, language)
-        statement, functions = self._map.resolve(written)
+        self._maps[target.name].check_statement(written, language)
+        statement, functions = self._maps[target.name].resolve(written)
         limit, bounded_by = self._statement_limit(statement, language, way, self._limit(given, DEFAULT_LIMIT))
         return self._plan(target, "query", way, (statement, limit), limit, functions, bounded_by)
 
@@ -295,24 +295,25 @@ class Planner:
 
     def _search(self, target: Registered, given: Mapping[str, object]) -> Plan:
         way = self._way(target, "search")
-        text = self._searched(given)
+        text = self._searched(target, given)
         limit = self._limit(given, DEFAULT_LIMIT)
         return self._plan(target, "search", way, (text, limit), limit)
 
-    def _searched(self, given: Mapping[str, object]) -> str:
-        return self._map.resolve(understood.as_required_text(given["query"], "query", "what to look for, in plain words"))[0]
+    def _searched(self, target: Registered, given: Mapping[str, object]) -> str:
+        words = understood.as_required_text(given["query"], "query", "what to look for, in plain words")
+        return self._maps[target.name].resolve(words)[0]
 
     def _fetch(self, target: Registered, given: Mapping[str, object]) -> Plan:
         way = self._way(target, "fetch")
         given_ids = understood.as_ids(given["ids"], self._limits.rows)
         if self.offers_all:  # As a search of all shows them: with the name of the backend in the brackets.
             given_ids = list(dict.fromkeys(identity.removeprefix(f"{target.name}: ") for identity in given_ids))
-        ids = [self._resolved_name(identity) for identity in given_ids]
+        ids = [self._resolved_name(target, identity) for identity in given_ids]
         return self._plan(target, "fetch", way, (ids,), len(ids))
 
     def _browse(self, target: Registered, given: Mapping[str, object]) -> Plan:
         way = self._way(target, "browse")
-        path = self._resolved_name(understood.unquoted(understood.as_text(given["path"], "path")))
+        path = self._resolved_name(target, understood.unquoted(understood.as_text(given["path"], "path")))
         limit = self._limit(given, DEFAULT_BROWSE_LIMIT)
         return self._plan(target, "browse", way, (path, limit), limit)
 
@@ -327,8 +328,8 @@ class Planner:
             raise Refusal("bad_argument", f"Backend '{target.name}' takes no statements. Give what to store in text.")
         metadata: dict[str, Any] = {"source": understood.as_text(given["source"], "source").strip() or "agent"}
         if written.strip():
-            self._map.check_statement(written, target.capabilities.query_language)
-            metadata |= {"query": self._map.resolve(written)[0], "params": params}
+            self._maps[target.name].check_statement(written, target.capabilities.query_language)
+            metadata |= {"query": self._maps[target.name].resolve(written)[0], "params": params}
         elif params:
             raise Refusal("bad_argument", "params_json is for the statement in query, which is empty.")
         return self._plan(target, "write", way, ([{"text": text, "metadata": metadata}],), 1)
@@ -346,9 +347,9 @@ class Planner:
     def _limit(self, given: Mapping[str, object], default: int) -> int:
         return understood.as_limit(given["limit"], min(default, self._limits.rows), self._limits.rows)
 
-    def _resolved_name(self, name: str) -> str:
-        self._map.check_name(name)
-        return self._map.resolve(name)[0]
+    def _resolved_name(self, target: Registered, name: str) -> str:
+        self._maps[target.name].check_name(name)
+        return self._maps[target.name].resolve(name)[0]
 
     def _plan(
         self,

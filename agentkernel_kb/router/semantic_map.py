@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,24 +34,41 @@ class UnknownTokenError(AKConfigError):
 class SemanticMap(Mapping[str, str]):
     """Tokens such as `<CLIENTS>` and the physical names that they stand for in one environment.
 
-    The mapping is copied: changing the original later changes nothing.
+    As a mapping it holds the tokens that every backend knows; `of(backend)` adds those of one backend. The tokens are copied:
+    changing the original later changes nothing.
 
     Args:
-        tokens: Token to physical name. Tokens are usually `<UPPER_CASE>`; any non-blank text works, and one that begins or ends
-            in a letter, digit or underscore is replaced only where a word begins or ends.
+        tokens: Token to physical name, or to the physical name in each of some backends: `{"<CLIENTS>": {"shop": "clients"}}`.
+            Tokens are usually `<UPPER_CASE>`; any non-blank text works, and one that begins or ends in a letter, digit or
+            underscore is replaced only where a word begins or ends.
 
     Raises:
         AKConfigError: A token is blank or no text, or a value is no text or holds credentials.
     """
 
-    def __init__(self, tokens: Mapping[str, str] | None = None) -> None:
+    def __init__(self, tokens: Mapping[str, str | Mapping[str, str]] | None = None) -> None:
         supplied: object = {} if tokens is None else tokens
         if not isinstance(supplied, Mapping):
             raise AKConfigError(f"A semantic map is a mapping of tokens to names, not {type(supplied).__name__}.")
-        self._values = {
-            _checked_token(token): _checked_value(token, value)
-            for token, value in cast("Mapping[object, object]", supplied).items()
-        }
+        self._values: dict[str, str] = {}
+        self._owned: dict[str, dict[str, str]] = {}
+        self._quiet: frozenset[str] = frozenset()
+        for token, value in cast("Mapping[object, object]", supplied).items():
+            self._take(_checked_token(token), value)
+        self._prepare()
+
+    def _take(self, token: str, value: object) -> None:
+        if not isinstance(value, Mapping):
+            self._values[token] = _checked_value(token, value)
+            return
+        if not value:
+            raise AKConfigError(f"The semantic map's value for {token!r} names no backend.")
+        for backend, name in cast("Mapping[object, object]", value).items():
+            if not isinstance(backend, str):
+                raise AKConfigError(f"The semantic map's value for {token!r} must map names of backends, not {backend!r}.")
+            self._owned.setdefault(token, {})[backend] = _checked_value(token, name)
+
+    def _prepare(self) -> None:
         self._functions = {token: _called_functions(value) for token, value in self._values.items()}
         lengths: dict[str, set[int]] = {}
         for token in self._values:
@@ -90,7 +107,44 @@ class SemanticMap(Mapping[str, str]):
         return len(self._values)
 
     def __repr__(self) -> str:
-        return f"SemanticMap({list(self._values)})"
+        return f"SemanticMap({[*self._values, *self._owned]})"
+
+    @property
+    def owners(self) -> Mapping[str, Sequence[str]]:
+        """The backends of each token that only some know."""
+        return {token: tuple(names) for token, names in self._owned.items()}
+
+    @property
+    def named(self) -> Mapping[str, Sequence[str]]:
+        """The tokens that may be told to who uses the map, each with its backends; without any where all know it."""
+        everyones: dict[str, Sequence[str]] = {token: () for token in self._values if token not in self._quiet}
+        return {**everyones, **self.owners}
+
+    def within(self, backends: Collection[str], *, hidden: bool) -> SemanticMap:
+        """Return the map of an agent that may use some backends.
+
+        Args:
+            backends: Those backends; a token that only others know is unknown.
+            hidden: There are others, of which the agent must not learn: a token for all is resolved and not named, as nothing
+                tells of which backend it would speak.
+        """
+        owned = {
+            token: {backend: name for backend, name in names.items() if backend in backends}
+            for token, names in self._owned.items()
+        }
+        quiet = frozenset(self._values) if hidden else self._quiet
+        return self._with(self._values, {token: names for token, names in owned.items() if names}, quiet)
+
+    def of(self, backend: str) -> SemanticMap:
+        """Return the map as one backend knows it: the tokens of all, and its own, which win."""
+        own = {token: names[backend] for token, names in self._owned.items() if backend in names}
+        return self._with({**self._values, **own}, {}, self._quiet - own.keys()) if own or self._owned else self
+
+    @classmethod
+    def _with(cls, values: Mapping[str, str], owned: dict[str, dict[str, str]], quiet: frozenset[str]) -> SemanticMap:
+        made = cls(values)
+        made._owned, made._quiet = owned, quiet
+        return made
 
     def resolve(self, text: str) -> tuple[str, tuple[str, ...]]:
         """Replace every known token.
@@ -137,7 +191,7 @@ class SemanticMap(Mapping[str, str]):
             for match in _TOKEN_SHAPED.finditer(part):
                 before = statement[offset + match.start() - 1 : offset + match.start()]
                 if self._is_unknown(match[0]) and not (before.isalnum() or before == "_"):
-                    raise UnknownTokenError(match[0], list(self._values))
+                    raise UnknownTokenError(match[0], list(self.named))
 
     def check_name(self, name: str) -> None:
         """Look for an unknown placeholder in a path or an id.
@@ -147,7 +201,7 @@ class SemanticMap(Mapping[str, str]):
         """
         for match in _TOKEN_SHAPED.finditer(name):
             if self._is_unknown(match[0]):
-                raise UnknownTokenError(match[0], list(self._values))
+                raise UnknownTokenError(match[0], list(self.named))
 
     def _is_unknown(self, word: str) -> bool:
         """Tell whether a word is a placeholder that is not known: one in capitals, or a known one in other letters."""

@@ -57,7 +57,7 @@ def test_x10_one_error_lists_all_faults_in_the_order_of_their_lines(tmp_path: Pa
         (b"a: 1\nb: \xff\n", "kb.yaml:2: the file is not UTF-8"),
         ("a: " + "[" * 200 + "]" * 200, "not YAML"),
         ("a: &a [x, x, x, x, x, x, x, x]\n" + BOMB, "its aliases repeat too much"),
-        ("a: [" + "x," * 200_000 + "]", "too many values"),
+        ("a: [" + "x," * 100_000 + "]", "too many values"),
         ("a: 0x" + "f" * 6_000, "too long for a number"),
         ("a: 1" + ":1" * 300_000, "too long for a number"),
         ("a: -" + "9" * 400, "too long for a number"),

@@ -14,6 +14,7 @@ from agentkernel_kb.cli.exits import Code
 from agentkernel_kb.cli.location import find
 from agentkernel_kb.cli.opening import opened
 from agentkernel_kb.config import ConfigurationError
+from agentkernel_kb.config.faults import shown
 
 _SECONDS = 10.0
 
@@ -79,7 +80,7 @@ def _faulty(run: Run, path: Path, error: ConfigurationError) -> Code:
         faults = [asdict(fault) for fault in error.faults]
         run.out.json({"ok": False, "command": run.name, "backends": [], "faults": faults})
     else:
-        for fault in error.faults:
-            run.out.text(run.out.safe(str(fault)))
+        for line in shown(error.faults):
+            run.out.text(run.out.safe(line))
     run.out.error(f"{path} can't be loaded, so that no backend was asked.")
     return Code.FAILED

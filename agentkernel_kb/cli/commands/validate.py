@@ -12,6 +12,7 @@ from agentkernel_kb.cli.command import Run, add_command
 from agentkernel_kb.cli.exits import Code
 from agentkernel_kb.cli.location import find
 from agentkernel_kb.config import Fault, check
+from agentkernel_kb.config.faults import shown
 
 
 def register(app: typer.Typer) -> None:
@@ -50,8 +51,8 @@ def validate(
         listed = [asdict(fault) for fault in faults]
         run.out.json({"ok": not failed, "command": run.name, "file": str(path), "faults": listed})
     else:
-        for fault in faults:
-            run.out.text(run.out.safe(_line(fault)))
+        for line in shown(faults, _line):
+            run.out.text(run.out.safe(line))
     run.out.note(_summary(path, errors, len(faults) - errors))
     return Code.FAILED if failed else Code.OK
 
