@@ -180,6 +180,18 @@ class KnowledgeBase(ABC):
             KnowledgeGuardError: The statement cannot be proven to be a read.
         """
 
+    def check_filters(self, filters: Mapping[str, Scalar]) -> None:  # noqa: B027 - the default accepts
+        """Say of a row scope, before anybody is held to it, that this backend can't keep to it. The default accepts everything.
+
+        It connects to nothing, and is asked when an agent's router is built.
+
+        Args:
+            filters: Metadata keys and the value that each has to have.
+
+        Raises:
+            AKConfigError: There is a key or a value that it can't filter by. The message holds no value.
+        """
+
     def format_results(self, rows: Iterable[Record]) -> str:
         """Return records as text for a model: one line each, led by the id where the backend can fetch by it."""
         lines = [self._kb_line(row) for row in rows]

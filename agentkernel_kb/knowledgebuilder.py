@@ -54,7 +54,7 @@ class KnowledgeBuilder:
 
     Raises:
         AKConfigError: A backend is no `KnowledgeBase`, two share a name, the map is faulty, a row scope is set for a backend
-            that does not declare `filters`, or another argument is of the wrong type.
+            that does not declare `filters` or can't filter by it, or another argument is of the wrong type.
         KnowledgeDependencyError: Telemetry is wanted, and the API of OpenTelemetry is not installed.
     """
 
@@ -212,6 +212,8 @@ def _registered(backends: Mapping[str, KnowledgeBase], access: Access | None) ->
         raise AKConfigError(f"access must be Access(agent, operations, …), not {type(supplied).__name__}.")
     if access is not None:
         access.check_filters({name: backend.capabilities for name, backend in backends.items()})
+        for name, scope in access.filters.items():
+            backends[name].check_filters(dict(scope))
     return {name: register(backend, name, access) for name, backend in backends.items() if access is None or access.knows(name)}
 
 

@@ -161,6 +161,10 @@ class ChromaManager(KnowledgeBase):
             create=create,
         )
 
+    def check_filters(self, filters: Mapping[str, Scalar]) -> None:
+        """Say of a row scope that Chroma can't filter by it."""
+        where_within(filters, None, self.backend_name)
+
     def get_description(self) -> str:
         """Return the backend's name and what its collection holds."""
         return f"{self.backend_name}: {self._description}"

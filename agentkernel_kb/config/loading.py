@@ -14,7 +14,7 @@ from agentkernel_kb.config.description import Description, describe
 from agentkernel_kb.config.environments import environment_findings, environment_names, source_of
 from agentkernel_kb.config.faults import ConfigurationError, Fault, Finding, in_order
 from agentkernel_kb.config.okf import OKFConfiguration
-from agentkernel_kb.config.policy import capability_findings
+from agentkernel_kb.config.policy import capability_findings, scope_findings
 from agentkernel_kb.config.source import Source, few_hints, read_as_written
 from agentkernel_kb.errors import KnowledgeDependencyError, KnowledgeError
 from agentkernel_kb.model import KnowledgeCapabilities
@@ -130,7 +130,8 @@ class _Making:
             bundles = OKFConfiguration(description.bundles, self._folder).backends
             self.backends |= bundles
             self._known |= {name: backend.capabilities for name, backend in bundles.items()}
-        self.findings += capability_findings(list((description.agents or {}).values()), self._known)
+        agents = list((description.agents or {}).values())
+        self.findings += capability_findings(agents, self._known) + scope_findings(agents, self.backends)
 
     def _make(self, description: Description, name: str) -> None:
         entry, key = description.entries[name], ("backends", name)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any, cast, get_args
 
+from agentkernel_kb.base import KnowledgeBase
 from agentkernel_kb.config.faults import Finding, Key
 from agentkernel_kb.config.okf_block import ROLES, Database, Role
 from agentkernel_kb.config.source import did_you_mean, listed
-from agentkernel_kb.config.values import said, unknown_keys
+from agentkernel_kb.config.values import call_reporting, said, unknown_keys
 from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.model import KnowledgeCapabilities, Operation
 from agentkernel_kb.render import one_line
@@ -214,6 +216,16 @@ def _grant_findings(agent: str, name: str, grant: Grant, can: KnowledgeCapabilit
             "Take the filters out, or the backend from this agent."
         )
         found.append(Finding((*grant.key, "filters"), message))
+    return found
+
+
+def scope_findings(agents: Iterable[Agent], backends: Mapping[str, KnowledgeBase]) -> list[Finding]:
+    """Say which row scopes a backend that declares `filters` can't filter by."""
+    found: list[Finding] = []
+    for agent in agents:
+        for name, grant in agent.grants.items():
+            if grant.filters and name in backends and backends[name].capabilities.filters:
+                call_reporting(partial(backends[name].check_filters, grant.filters), (*grant.key, "filters"), found)
     return found
 
 

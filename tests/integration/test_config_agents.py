@@ -140,6 +140,18 @@ def test_x6_a_row_scope_on_a_backend_that_keeps_to_none_names_both(folder: Path)
         load(configuration(folder, agents=agents))
 
 
+def test_x6_a_row_scope_that_a_backend_can_not_filter_by_is_a_fault_of_the_file_and_opens_nothing(tmp_path: Path):
+    (tmp_path / "kb.yaml").write_text(
+        "backends:\n  notes: {type: chroma, persist_path: ./notes, embedding_function: hash}\n"
+        "agents:\n  Acme:\n    notes:\n      filters: {'#embedding': qzx}\n"
+    )
+    with pytest.raises(ConfigurationError) as caught:
+        load(tmp_path / "kb.yaml")
+    assert f"{tmp_path}/kb.yaml:6: agents.Acme.notes.filters: 'notes' can't filter by '#embedding'" in str(caught.value)
+    assert "qzx" not in str(caught.value)
+    assert not (tmp_path / "notes").exists()
+
+
 def test_x6_bundles_of_an_okf_block_keep_their_roles_in_the_same_router(folder: Path):
     okf = {"databases": {"wiki": {"type": "local", "uri": "./book", "consumer": ["Support"], "curator": ["Editor"]}}}
     with load(configuration(folder, agents=AGENTS, okf=okf)) as loaded:

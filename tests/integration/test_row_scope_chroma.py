@@ -104,6 +104,8 @@ def test_x6_what_chroma_can_not_filter_by_is_refused_and_nothing_is_stored(
         tickets.search("printer", filters=scope)
     with pytest.raises(AKConfigError, match="can't filter by"):
         tickets.add([ticket(2)], filters=scope)
+    with pytest.raises(AKConfigError, match="can't filter by"):
+        tools_of(tickets, scope)
     assert len(tickets.search("printer", 9)) == 1
 
 

@@ -76,7 +76,7 @@ def test_x6_the_prompt_names_the_agents_own_placeholders_and_whose_they_are() ->
 
 def test_x6_a_placeholder_for_all_is_resolved_and_not_named_to_an_agent_that_may_not_use_all() -> None:
     own = builder("shop")
-    assert "<YEAR>" not in own.instructions() + tools(own)["read_kb"]("shop", "SELECT <YAER>")
+    assert "<YEAR>" not in own.instructions() + tools(own)["read_kb"]("shop", "SELECT <YEARS>")
     tools(own)["read_kb"]("shop", "SELECT <YEAR>")
     assert statements(own, "shop") == ["SELECT 2026"]
 
