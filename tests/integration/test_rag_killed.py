@@ -1,67 +1,68 @@
-"""Indexing killed at any moment (X19): whoever goes on has the index of an undisturbed run, and readers see whole versions.
+"""Indexing and indexing anew, killed at any moment (X19): whoever goes on has the index of an undisturbed run.
 
-A process is killed twenty times, or as often as `KB_STRESS_RAG_KILLS` says (`make stress`).
+Readers meanwhile see whole versions. Each is killed thirty times, or as often as `KB_STRESS_RAG_KILLS` says (`make stress`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import random
+import sqlite3
 import subprocess
 import sys
 import textwrap
-import time
+import threading
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from killed_writers import KilledWriters
 
 from agentkernel_kb.rag import Document, Knowledge, create_knowledge
 
-# The collector comes to an event loop here that an earlier test of the worker left, seen once in a whole run and not yet found.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:Exception ignored in. <(socket|function BaseEventLoop):pytest.PytestUnraisableExceptionWarning"
-)
-
-KILLS = int(os.environ.get("KB_STRESS_RAG_KILLS", "20"))
+KILLS = int(os.environ.get("KB_STRESS_RAG_KILLS", "30"))
 SOURCES, PASSAGES = 12, 5
 
+CORPUS = f"""
+    from agentkernel_kb.rag import Document, RecursiveCharacterSplitter, create_knowledge
+
+    SPLITTER = RecursiveCharacterSplitter(chunk_size=60, chunk_overlap=0)
+
+    def documents(version):
+        # In each version every third source is missing, another one each time.
+        numbers = [number for number in range({SOURCES}) if (number + version) % 3]
+        return [Document(text(number, version), f"{{number}}.md", {{"version": version}}) for number in numbers]
+
+    def text(number, version):
+        return "\\n\\n".join(f"passage {{n}} of source {{number}} in version {{version:06}}" for n in range({PASSAGES}))
+"""
 INDEXER = """
-    import sys
-    from agentkernel_kb.rag import create_knowledge
-    from rag_killed_corpus import corpus
-    knowledge = create_knowledge("sqlite", path=sys.argv[1], splitter=corpus.SPLITTER)
-    print("ready", flush=True)
-    for version in range(int(sys.argv[2]), 1_000_000):
-        knowledge.sync.refresh(corpus.documents(version), delete_missing=True)
-        print(version, flush=True)
+    def write(say, path, version):
+        knowledge = create_knowledge("sqlite", path=path, splitter=SPLITTER)
+        say("ready")
+        for number in range(int(version), 1_000_000):
+            knowledge.sync.refresh(documents(number), delete_missing=True)
+            say(number)
 """
-CORPUS = """
-    class corpus:
-        from agentkernel_kb.rag import RecursiveCharacterSplitter
-        SPLITTER = RecursiveCharacterSplitter(chunk_size=60, chunk_overlap=0)
-
-        @staticmethod
-        def documents(version):
-            from agentkernel_kb.rag import Document
-            # In each version every third source is missing, another one each time.
-            numbers = [number for number in range({sources}) if (number + version) % 3]
-            return [Document(corpus.text(number, version), f"{{number}}.md", {{"version": version}}) for number in numbers]
-
-        @staticmethod
-        def text(number, version):
-            return "\\n\\n".join(f"passage {{n}} of source {{number}} in version {{version:06}}" for n in range({passages}))
+REMAKER = """
+    def write(say, path, version):
+        say("ready")
+        for number in range(int(version), 1_000_000):
+            splitter = RecursiveCharacterSplitter(chunk_size=60 + number % 2, chunk_overlap=0)
+            create_knowledge("sqlite", path=path, splitter=splitter).sync.reindex(documents(number))
+            say(number)
 """
 
 
-@pytest.fixture
-def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    (tmp_path / "rag_killed_corpus.py").write_text(textwrap.dedent(CORPUS).format(sources=SOURCES, passages=PASSAGES))
+@pytest.fixture(scope="module")
+def corpus() -> dict[str, Any]:
+    """What the writers index: `documents(version)`, and the splitter."""
     namespace: dict[str, Any] = {}
-    exec((tmp_path / "rag_killed_corpus.py").read_text(), namespace)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *(path for path in sys.path if path)]))
-    return namespace["corpus"]
+    exec(textwrap.dedent(CORPUS), namespace)
+    return namespace
 
 
 def contents(knowledge: Knowledge) -> list[tuple[Any, ...]]:
@@ -75,46 +76,92 @@ def contents(knowledge: Knowledge) -> list[tuple[Any, ...]]:
     return asyncio.run(read())
 
 
-def assert_whole_versions(knowledge: Knowledge) -> None:
+def killed_again_and_again(code: str, path: Path, look: Callable[[], object]) -> int:
+    """Let processes index, each from where the one before was killed, while a reader looks; return the next version."""
+    version = 1
+    with KilledWriters(textwrap.dedent(CORPUS) + textwrap.dedent(code)) as writers:
+        for _ in range(KILLS):
+            with looking(look):
+                said = writers.run({"indexer": [str(path), str(version)]})["indexer"]
+            version = int(said[-1]) + 1 if said[-1] != "ready" else version
+            look()
+    return version
+
+
+@contextmanager
+def looking(look: Callable[[], object]) -> Generator[None]:
+    """Look again and again in another thread, and raise what it saw that may not be."""
+    done, raised = threading.Event(), list[BaseException]()
+
+    def watch() -> None:
+        try:
+            while not done.is_set():
+                look()
+        except BaseException as error:  # noqa: BLE001 - it is raised in the test's own thread
+            raised.append(error)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+    if raised:
+        raise raised[0]
+
+
+def assert_whole_sources(knowledge: Knowledge) -> None:
     """Check that each source has all passages of one version."""
-    for number in range(SOURCES):
-        hits = knowledge.sync.search(f"passage of source {number}", k=100, where={"source": f"{number}.md"})
-        assert (len({hit.metadata["version"] for hit in hits}), len(hits)) in ((0, 0), (1, PASSAGES)), hits
+    hits = knowledge.sync.search("passage of source", k=100)
+    versions = Counter((hit.source, hit.metadata["version"]) for hit in hits)
+    assert set(versions.values()) <= {PASSAGES}
+    assert len({source for source, _ in versions}) == len(versions)
+
+
+def assert_one_version(knowledge: Knowledge) -> None:
+    """Check that a search sees the whole corpus in one version."""
+    hits = knowledge.sync.search("passage of source", k=100)
+    (version,) = {hit.metadata["version"] for hit in hits}
+    assert len(hits) == PASSAGES * sum(1 for number in range(SOURCES) if (number + version) % 3)
 
 
 @pytest.mark.timeout(120 + 10 * KILLS)
-def test_x19_killed_indexing_goes_on_to_the_index_of_an_undisturbed_run(corpus: Any, tmp_path: Path):
-    path = tmp_path / "kb.db"
+def test_x19_killed_indexing_goes_on_to_the_index_of_an_undisturbed_run(corpus: dict[str, Any], tmp_path: Path):
+    path, splitter = tmp_path / "kb.db", corpus["SPLITTER"]
     reader = create_knowledge("sqlite", path=path)
-    version = 1
-    for _ in range(KILLS):
-        version = killed(path, version, reader)
-        assert_whole_versions(reader)
-    resumed = create_knowledge("sqlite", path=path, splitter=corpus.SPLITTER)
-    undisturbed = create_knowledge("sqlite", path=tmp_path / "other.db", splitter=corpus.SPLITTER)
+    given = corpus["documents"](killed_again_and_again(INDEXER, path, lambda: assert_whole_sources(reader)))
+    resumed = create_knowledge("sqlite", path=path, splitter=splitter)
+    undisturbed = create_knowledge("sqlite", path=tmp_path / "other.db", splitter=splitter)
     for knowledge in (resumed, undisturbed):
-        assert knowledge.sync.refresh(corpus.documents(version), delete_missing=True).failed == []
-    assert contents(resumed) == contents(undisturbed) != []
+        assert knowledge.sync.refresh(given, delete_missing=True).failed == []
+    assert contents(resumed) == contents(undisturbed) == contents(reader) != []
     query = "passage of source 7"
     assert resumed.sync.search(query, k=100) == undisturbed.sync.search(query, k=100)
-    assert contents(reader) == contents(undisturbed)
-    assert resumed.sync.refresh(corpus.documents(version), delete_missing=True).documents == 0
+    assert resumed.sync.refresh(given, delete_missing=True).documents == 0
 
 
-def killed(path: Path, version: int, reader: Knowledge) -> int:
-    """Let a process index from a version on, kill it at a random moment while a reader looks, and return what comes next."""
-    command = [sys.executable, "-c", textwrap.dedent(INDEXER), str(path), str(version)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-            end = time.monotonic() + random.random() * 0.5
-            while time.monotonic() < end:
-                assert_whole_versions(reader)
-        finally:
-            process.kill()
-        said = process.communicate()[0].split("\n")[:-1]
-    return int(said[-1]) + 1 if said else version
+@pytest.mark.timeout(120 + 10 * KILLS)
+def test_x19_killed_indexing_anew_leaves_the_old_corpus_or_the_new_one_and_no_waste(corpus: dict[str, Any], tmp_path: Path):
+    path, splitter = tmp_path / "kb.db", corpus["SPLITTER"]
+    reader = create_knowledge("sqlite", path=path)
+    create_knowledge("sqlite", path=path, splitter=splitter).sync.reindex(corpus["documents"](0))
+    given = corpus["documents"](killed_again_and_again(REMAKER, path, lambda: assert_one_version(reader)))
+    resumed = create_knowledge("sqlite", path=path, splitter=splitter)
+    undisturbed = create_knowledge("sqlite", path=tmp_path / "other.db", splitter=splitter)
+    assert [each.sync.reindex(given).failed for each in (resumed, undisturbed)] == [[], []]
+    assert contents(resumed) == contents(undisturbed) == contents(reader) != []
+    query = "passage of source 7"
+    assert resumed.sync.search(query, k=100) == undisturbed.sync.search(query, k=100)
+    report = resumed.sync.verify()
+    assert (report.ok, report.unfinished, rows(path)) == (True, 0, [1, report.chunks])
+    assert resumed.sync.refresh(given, delete_missing=True).documents == 0
+
+
+def rows(path: Path) -> list[int]:
+    """Return how many generations and how many chunks a file holds."""
+    with closing(sqlite3.connect(path)) as connection:
+        return [connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("namespaces", "chunks")]
 
 
 def test_what_a_killed_run_had_stored_is_not_done_again(tmp_path: Path):
