@@ -1,6 +1,6 @@
 """Indexing and indexing anew, killed at any moment (X19): whoever goes on has the index of an undisturbed run.
 
-Readers meanwhile see whole versions. Each is killed thirty times, or as often as `KB_STRESS_RAG_KILLS` says (`make stress`).
+Readers meanwhile see whole versions. Each is killed twenty times, or as often as `KB_STRESS_RAG_KILLS` says (`make stress`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from killed_writers import KilledWriters
 
 from agentkernel_kb.rag import Document, Knowledge, create_knowledge
 
-KILLS = int(os.environ.get("KB_STRESS_RAG_KILLS", "30"))
+KILLS = int(os.environ.get("KB_STRESS_RAG_KILLS", "20"))
 SOURCES, PASSAGES = 12, 5
 
 CORPUS = f"""
@@ -42,6 +42,7 @@ CORPUS = f"""
 INDEXER = """
     def write(say, path, version):
         knowledge = create_knowledge("sqlite", path=path, splitter=SPLITTER)
+        knowledge.sync.search("passage")
         say("ready")
         for number in range(int(version), 1_000_000):
             knowledge.sync.refresh(documents(number), delete_missing=True)
@@ -49,6 +50,7 @@ INDEXER = """
 """
 REMAKER = """
     def write(say, path, version):
+        create_knowledge("sqlite", path=path).sync.search("passage")
         say("ready")
         for number in range(int(version), 1_000_000):
             splitter = RecursiveCharacterSplitter(chunk_size=60 + number % 2, chunk_overlap=0)
@@ -95,7 +97,7 @@ def looking(look: Callable[[], object]) -> Generator[None]:
 
     def watch() -> None:
         try:
-            while not done.is_set():
+            while not done.wait(0.01):
                 look()
         except BaseException as error:  # noqa: BLE001 - it is raised in the test's own thread
             raised.append(error)
