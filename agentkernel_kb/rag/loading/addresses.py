@@ -19,10 +19,11 @@ Address = IPv4Address | IPv6Address
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _FIRST_FREE_PORT = 1024
 _MOST_URL_CHARS = 8_192
-# Translators and tunnels, whose addresses hold an address of the other family (RFC 6052, RFC 8215).
-_TRANSLATED = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
-# Not public, and not known as such to every Python: documentation (RFC 9637) and segment routing (RFC 9602).
-_RECENT = (IPv6Network("3fff::/20"), IPv6Network("5f00::/16"))
+# The translator of the public internet, whose addresses hold an IPv4 address in their last 32 bits (RFC 6052).
+_TRANSLATED = IPv6Network("64:ff9b::/96")
+# Not public, and not known as such to every Python: local translators (RFC 8215), whose addresses may hold an IPv4 address
+# anywhere, documentation (RFC 9637) and segment routing (RFC 9602).
+_LOCAL = (IPv6Network("64:ff9b:1::/48"), IPv6Network("3fff::/20"), IPv6Network("5f00::/16"))
 _ISATAP = (0x00005EFE, 0x02005EFE)  # RFC 5214: the upper half of the interface's identifier.
 # What only programs read as an address: decimal, octal, hexadecimal and shortened forms (inet_aton).
 _NUMERIC = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+))*\.?", re.IGNORECASE)
@@ -129,11 +130,11 @@ def is_public(address: Address) -> bool:
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
             return is_public(address.ipv4_mapped)
-        if address.scope_id is not None or address.is_site_local or any(address in network for network in _RECENT):
+        if address.scope_id is not None or address.is_site_local or any(address in network for network in _LOCAL):
             return False
         if any(not is_public(inner) for inner in _inner(address)):
             return False
-        if any(address in network for network in _TRANSLATED):
+        if address in _TRANSLATED:
             return True
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
 
@@ -147,7 +148,7 @@ def _inner(address: IPv6Address) -> list[IPv4Address]:
     """Return the IPv4 addresses that stand inside of an IPv6 address."""
     low = int(address) & 0xFFFFFFFF
     inner = [each for each in (address.sixtofour, *(address.teredo or ())) if each is not None]
-    if any(address in network for network in _TRANSLATED) or (int(address) >> 32) & 0xFFFFFFFF in _ISATAP:
+    if address in _TRANSLATED or (int(address) >> 32) & 0xFFFFFFFF in _ISATAP:
         inner.append(IPv4Address(low))
     return inner
 

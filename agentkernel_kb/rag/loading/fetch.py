@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from urllib3.connection import HTTPConnection
     from urllib3.response import BaseHTTPResponse
 
+    from agentkernel_kb.rag.loading.answers import Decompressor
+
 TEXT_TYPES = (
     "text/",
     "application/json",
@@ -198,17 +200,16 @@ class Fetcher:
 
     def _content(self, response: BaseHTTPResponse, target: Target, deadline: Deadline) -> bytes:
         decoder = _decoder(response.headers.get("Content-Encoding", ""), target)
-        content = bytearray()
-        while chunk := response.read(_CHUNK_BYTES, decode_content=False):
+        content, received = bytearray(), 0
+        while not deadline.passed() and (chunk := response.read(_CHUNK_BYTES, decode_content=False)):
+            received += len(chunk)
             # One byte more than is allowed is enough to know, however much the rest would become.
             room = self._max_bytes + 1 - len(content)
             content += decoder.decompress(chunk, room) if decoder else chunk
-            if len(content) > self._max_bytes:
+            if max(len(content), received) > self._max_bytes:
                 raise KnowledgeBackendError(f"The page of '{target.host}' has more than {self._max_bytes:,} bytes.")
-            if deadline.passed():
-                raise self._out_of_time()
-            if decoder and decoder.eof:
-                break
+        if deadline.passed():  # What is cut off then may look as if it were at its end.
+            raise self._out_of_time()
         if decoder and not decoder.eof:
             raise KnowledgeBackendError(f"The compressed page of '{target.host}' is incomplete.")
         return bytes(content)
@@ -218,21 +219,25 @@ class Fetcher:
             from urllib3.connection import HTTPConnection, HTTPSConnection
         except ImportError:
             raise KnowledgeDependencyError("web", "Loading URLs") from None
+        from agentkernel_kb.rag.loading.answers import BoundedResponse
+
         left = deadline.left()
         if not left:
             raise self._out_of_time()
         timeout = min(_CONNECT_SECONDS, left)
         if target.scheme == "http":
-            return HTTPConnection(address, target.port, timeout=timeout)
-        context = self._ssl_context or ssl.create_default_context()
-        return HTTPSConnection(
-            address,
-            target.port,
-            timeout=timeout,
-            ssl_context=context,
-            server_hostname=target.host,
-            assert_hostname=target.host,
-        )
+            connection = HTTPConnection(address, target.port, timeout=timeout)
+        else:
+            connection = HTTPSConnection(
+                address,
+                target.port,
+                timeout=timeout,
+                ssl_context=self._ssl_context or ssl.create_default_context(),
+                server_hostname=target.host,
+                assert_hostname=target.host,
+            )
+        connection.response_class = BoundedResponse
+        return connection
 
     def _meaning_of(self, error: Exception, target: Target, deadline: Deadline) -> KnowledgeBackendError:
         if isinstance(error, zlib.error):
@@ -263,15 +268,17 @@ def _content_type(header: str) -> tuple[str, str | None]:
     return (message.get_content_type() if "/" in header else "", message.get_content_charset())
 
 
-def _decoder(encoding: str, target: Target) -> Any:
+def _decoder(encoding: str, target: Target) -> Decompressor | None:
     """Return what decompresses a page, piece by piece; nothing where it is not compressed."""
+    from agentkernel_kb.rag.loading.answers import Decompressor
+
     match encoding.strip().lower():
         case "" | "identity":
             return None
         case "gzip" | "x-gzip":
-            return zlib.decompressobj(zlib.MAX_WBITS | 16)
+            return Decompressor(zlib.MAX_WBITS | 16)
         case "deflate":
-            return zlib.decompressobj()
+            return Decompressor(zlib.MAX_WBITS)
         case _:
             raise KnowledgeBackendError(f"'{target.host}' compresses its page in a way that was not asked for.")
 
