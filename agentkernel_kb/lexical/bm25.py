@@ -102,8 +102,7 @@ class BM25Index:
 
     def rarity(self, term: str) -> float:
         """Return how much a term tells, above 0: the more, the fewer texts have it; the most, where none has."""
-        having = len(self._postings.get(term, ()))
-        return math.log(1 + (len(self._ids) - having + 0.5) / (having + 0.5))
+        return rarity(len(self._ids), len(self._postings.get(term, ())))
 
     def _frequencies(self, fields: Mapping[str, Iterable[str] | TermWeights]) -> dict[str, float]:
         frequencies: dict[str, float] = {}
@@ -118,3 +117,8 @@ class BM25Index:
         if self._average is None:
             self._average = math.fsum(self._lengths) / len(self._lengths)
         return frequency / (frequency + self._k1 * (1 - self._b + self._b * self._lengths[number] / self._average))
+
+
+def rarity(texts: int, having: int) -> float:
+    """Return how much a term tells that so many of the texts have: `ln(1 + (N - n + ½) / (n + ½))`, which is above 0."""
+    return math.log1p((texts - having + 0.5) / (having + 0.5))

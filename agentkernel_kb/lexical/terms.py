@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
 
-from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError
+from agentkernel_kb.lexical.stems import stems_of
 from agentkernel_kb.lexical.text import words_of
-from agentkernel_kb.near import nearest
 
 GRAM_LENGTHS = (3, 4, 5)
 """Characters of the pieces of a word."""
 
-_JOINTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+")
-_APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
-_MOST_CACHED = 100_000
-_LONGEST_STEMMED = 64
 _LONGEST_IN_PIECES = 64
+# A capital or an underscore before which a joined name is taken apart.
+_JOINT = re.compile(r"[A-Z_](?:(?<=_)|(?<=[a-z0-9][A-Z])|(?<=[A-Z]{2})(?=[a-z]))")
+_NAME = re.compile("[A-Za-z0-9]+")
+# What English writes behind an apostrophe belongs to the word before; what Romance languages write before one does not.
+_APOSTROPHE = re.compile(r"['’](?<=\w['’])(?=(?:s|t|re|ve|ll|d|m)\b)", re.IGNORECASE)
 
 
 class Terms:
@@ -25,39 +23,43 @@ class Terms:
 
     Args:
         language: The Snowball algorithm for its words (https://snowballstem.org/algorithms): `english`, `german`, …; `None` for
-            words as they stand, which needs no further library.
+            words as they stand, which needs no further library. Words of scripts that one language is written in, such as
+            Cyrillic and Greek, go to the stemmer of that language.
+        extra: The extra that is said to be missing where the library is.
 
     Raises:
         AKConfigError: There is no such algorithm.
-        KnowledgeDependencyError: The extra `eval`, which brings the algorithms, is not installed.
+        KnowledgeDependencyError: The library of the algorithms, which the extras `eval` and `rag` bring, is not installed.
     """
 
-    def __init__(self, language: str | None = "english") -> None:
+    def __init__(self, language: str | None = "english", *, extra: str = "eval") -> None:
         self.language = language
-        self._stemmed: dict[str, str] = {}
-        self._algorithm: Callable[[str], str] = _algorithm(language)
+        self._stems = stems_of(language, extra)
 
-    def words(self, text: str) -> list[str]:
-        """Return the folded words of a text in order; `orderId` and `order_id` are two words, `don't` is one."""
-        return words_of(split_names(_APOSTROPHE.sub("", text)))
+    def words(self, text: str, *, names: bool = False) -> list[str]:
+        """Return the folded words of a text in order; `orderId` and `order_id` are two words, `don't` is one.
+
+        Args:
+            text: The text.
+            names: Add each joined name as one word, `orderid`, at the end, for whoever writes it so.
+        """
+        if "'" in text or "’" in text:
+            text = _APOSTROPHE.sub("", text)
+        words = words_of(split_names(text))
+        return words + _joined(text) if names else words
 
     def stem(self, word: str) -> str:
         """Return what a folded word has in common with its other forms."""
-        stemmed = self._stemmed.get(word)
-        if stemmed is None:
-            stemmed = self._algorithm(word) if len(word) <= _LONGEST_STEMMED else word
-            if len(self._stemmed) < _MOST_CACHED:
-                self._stemmed[word] = stemmed
-        return stemmed
+        return self._stems[word]
 
     def stems(self, text: str) -> list[str]:
         """Return the stems of the words of a text, in order."""
-        return [self.stem(word) for word in self.words(text)]
+        return list(map(self._stems.__getitem__, self.words(text)))
 
 
 def split_names(text: str) -> str:
     """Return a text in which the words of joined names stand apart: `orderId`, `HTTPServer`, `order_id`."""
-    return _JOINTS.sub(" ", text)
+    return _JOINT.sub(r" \g<0>", text)
 
 
 def grams(word: str) -> list[str]:
@@ -70,18 +72,8 @@ def grams(word: str) -> list[str]:
     return pieces or [marked]
 
 
-def _algorithm(language: str | None) -> Callable[[str], str]:
-    if language is None:
-        return str
-    try:
-        import snowballstemmer
-    except ImportError as error:
-        raise KnowledgeDependencyError("eval", "Stemming") from error
-    library: Any = snowballstemmer
-    known: list[str] = sorted(library.algorithms())
-    if language not in known:
-        near = nearest(language, known)
-        raise AKConfigError(
-            f"Nothing stems '{language}'.{f' Did you mean {near!r}?' if near else ''} Known: {', '.join(known)}."
-        )
-    return library.stemmer(language).stemWord
+def _joined(text: str) -> list[str]:
+    """Return the joined names of a text, each as one folded word."""
+    if _JOINT.search(text) is None:
+        return []
+    return [name.lower() for name in _NAME.findall(text) if _JOINT.search(name)]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.lexical.bm25 import BM25Index
+from agentkernel_kb.lexical.memo import Memo
 from agentkernel_kb.lexical.spelling import Spelling
+from agentkernel_kb.lexical.stems import stems_of
 from agentkernel_kb.lexical.terms import Terms, grams
 
 
@@ -19,6 +22,8 @@ from agentkernel_kb.lexical.terms import Terms, grams
         ("HTTPServer", ["http", "server"]),
         ("order_id", ["order", "id"]),
         ("don't", ["dont"]),
+        ("the client’s", ["the", "clients"]),
+        ("l'homme d’État", ["l", "homme", "d", "etat"]),
         ("Café", ["cafe"]),
         ("C++", ["cplusplus"]),
     ],
@@ -27,9 +32,39 @@ def test_joined_names_are_words_of_their_own(text: str, words: list[str]):
     assert Terms(None).words(text) == words
 
 
+def test_a_joined_name_is_found_as_a_whole_too():
+    assert Terms(None).words("getOrderId of HTTPServer, as is", names=True)[-2:] == ["getorderid", "httpserver"]
+
+
 def test_forms_of_a_word_are_one_term_in_each_language():
     assert len(set(Terms("english").stems("connect connected connection connecting"))) == 1
     assert len(set(Terms("german").stems("Rechnung Rechnungen"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "forms"),
+    [("english", "книга книги книгу"), ("english", "δρόμος δρόμου"), ("nepali", "किताब किताबहरु"), ("german", "книга книги")],
+    ids=["cyrillic", "greek", "nepali", "beside german"],
+)
+def test_a_script_of_one_language_has_its_stemmer_whatever_the_language(language: str, forms: str):
+    assert len(set(Terms(language).stems(forms))) == 1
+
+
+def test_several_threads_stem_as_one_does():
+    words = [f"{start}{middle}{end}" for start in "bcdfg" for middle in "aeiou" for end in ("nding", "nders", "ndly", "ndness")]
+    stemmed = stems_of("danish", "eval")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(stemmed.__getitem__, words * 20))
+    stemmed.clear()
+    assert found == [stemmed[word] for word in words] * 20
+
+
+def test_what_is_remembered_is_bounded():
+    asked: list[str] = []
+    lengths = Memo(lambda text: asked.append(text) or len(text), 3)
+    assert [lengths[text] for text in ("a", "bb", "a", "ccc", "dddd", "a" * 1_000)] == [1, 2, 1, 3, 4, 1_000]
+    assert asked == ["a", "bb", "ccc", "dddd", "a" * 1_000]
+    assert len(lengths) == 1
 
 
 def test_an_unknown_language_is_told_with_the_nearest():

@@ -1,19 +1,49 @@
 """The arithmetic of ranking over all chunks at once: with numpy where it is installed, with plain loops where it is not.
 
-Both do the same, in the same order; they differ in the last digits and in time. Scores are one number for each slot.
+Both do the same, in the same order and in double precision, so that they rank alike; they differ in time. Only `cosines` is an
+estimate, in single precision where numpy makes it, which whoever ranks replaces for the best by `exact`.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import compress
 from operator import mul
 from typing import Any, Protocol
 
 Scores = Any
 """One number for each slot: a list of floats, or an array of numpy."""
+
+Slots = Any
+"""Slots in rising order: a list of whole numbers, or an array of numpy."""
+
+Values = Any
+"""One number for each of some slots, in their order."""
+
+MARGIN = 1e-5
+"""What an estimate may be wrong by."""
+
+_ROUNDED = 6
+_BLOCK = 2_048
+_UNIT = 1e-12  # How near to 1 a length is taken for it: far below what single precision tells apart.
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The slots that a search may find.
+
+    Attributes:
+        mask: For each slot 1 or 0.
+        slots: Those of 1.
+    """
+
+    mask: bytes | bytearray
+    slots: Slots
 
 
 class Arithmetic(Protocol):
@@ -25,33 +55,60 @@ class Arithmetic(Protocol):
         """Return a score of 0 for each slot."""
         ...
 
-    def add_term(self, scores: Scores, slots: array[int], counts: array[int], norms: array[float], weight: float) -> None:
-        """Add a term's share to the slots that have it: `weight · count / (count + norm)`."""
+    def slots(self, mask: bytes | bytearray) -> Slots:
+        """Return the slots of a mask."""
         ...
 
-    def cosines(self, vectors: array[float], query: Sequence[float], length: int) -> Scores:
-        """Return the product of each slot's vector with a query's; all of them are of length 1, or zero."""
+    def total(self, lengths: array[int], selected: Selected) -> int:
+        """Return the sum of the lengths of some slots."""
         ...
 
-    def mixed(self, first: Scores, share: float, second: Scores, other_share: float) -> Scores:
-        """Return the sum of both, each times its share."""
+    def within(self, slots: array[int], selected: Selected) -> int:
+        """Return how many slots are among those that are selected."""
         ...
 
-    def divided(self, scores: Scores, by: float) -> Scores:
-        """Return each score divided by a number."""
+    def add_term(
+        self,
+        scores: Scores,
+        slots: array[int],
+        counts: array[int],
+        lengths: array[int],
+        weight: float,
+        fixed: float,
+        by_length: float,
+    ) -> None:
+        """Add a term's share to the slots that have it: `weight · count / (count + (fixed + by_length · length))`."""
         ...
 
-    def best(
-        self, scores: Scores, mask: bytes | bytearray, floor: float, most: int, name_of: Callable[[int], str]
-    ) -> list[int]:
-        """Return the slots under the mask whose score is above 0 and at least `floor`, at most so many.
+    def times(self, scores: Scores, factor: float) -> Scores:
+        """Return each score times a number."""
+        ...
 
-        The best come first, and of those with equal scores the one whose name comes first.
+    def taken(self, scores: Scores, slots: Slots) -> Values:
+        """Return the scores of some slots."""
+        ...
+
+    def cosines(self, vectors: array[float], query: array[float], slots: Slots) -> Values:
+        """Return about the product of the vector of some slots with a query's, at least 0; all are of length 1, or zero."""
+        ...
+
+    def exact(self, vectors: array[float], query: array[float], slots: Sequence[int]) -> list[float]:
+        """Return the product of the vector of some slots with a query's, at least 0, rounded to six digits."""
+        ...
+
+    def plus(self, first: Values, second: Values, share: float) -> Values:
+        """Return the first numbers and the second ones times a share."""
+        ...
+
+    def reaching(self, slots: Slots, values: Values, slack: float, most: int) -> tuple[Slots, Values]:
+        """Leave out the slots that would not be among the best, `most` of them, though they alone had `slack` more."""
+        ...
+
+    def best(self, slots: Slots, values: Values, floor: float, most: int) -> list[tuple[int, float]]:
+        """Return the slots of which the best are, with their values: above 0 and not below `floor`, each by the margin.
+
+        They are in no order, and more than `most` where several are as good as the last one, but for the margin.
         """
-        ...
-
-    def taken(self, flags: Sequence[bool], places: array[int], alive: bytearray) -> bytearray:
-        """Return for each slot the flag at its place, 0 where it is not alive."""
         ...
 
 
@@ -64,37 +121,68 @@ class PlainArithmetic:
         """Return a score of 0 for each slot."""
         return [0.0] * length
 
-    def add_term(self, scores: Scores, slots: array[int], counts: array[int], norms: array[float], weight: float) -> None:
+    def slots(self, mask: bytes | bytearray) -> Slots:
+        """Return the slots of a mask."""
+        return list(compress(range(len(mask)), mask))
+
+    def total(self, lengths: array[int], selected: Selected) -> int:
+        """Return the sum of the lengths of some slots."""
+        return sum(map(lengths.__getitem__, selected.slots))
+
+    def within(self, slots: array[int], selected: Selected) -> int:
+        """Return how many slots are among those that are selected."""
+        return sum(map(selected.mask.__getitem__, slots))
+
+    def add_term(
+        self,
+        scores: Scores,
+        slots: array[int],
+        counts: array[int],
+        lengths: array[int],
+        weight: float,
+        fixed: float,
+        by_length: float,
+    ) -> None:
         """Add a term's share to the slots that have it."""
         for slot, count in zip(slots, counts, strict=True):
-            scores[slot] += weight * count / (count + norms[slot])
+            scores[slot] += weight * count / (count + (fixed + by_length * lengths[slot]))
 
-    def cosines(self, vectors: array[float], query: Sequence[float], length: int) -> Scores:
-        """Return the product of each slot's vector with a query's."""
-        size = len(query)
-        view, asked = memoryview(vectors), list(query)
-        return [max(0.0, math.fsum(map(mul, view[at : at + size], asked))) for at in range(0, length * size, size)]
+    def times(self, scores: Scores, factor: float) -> Scores:
+        """Return each score times a number."""
+        return [score * factor for score in scores]
 
-    def mixed(self, first: Scores, share: float, second: Scores, other_share: float) -> Scores:
-        """Return the sum of both, each times its share."""
-        return [a * share + b * other_share for a, b in zip(first, second, strict=True)]
+    def taken(self, scores: Scores, slots: Slots) -> Values:
+        """Return the scores of some slots."""
+        return list[float](map(scores.__getitem__, slots))
 
-    def divided(self, scores: Scores, by: float) -> Scores:
-        """Return each score divided by a number."""
-        return [score / by for score in scores]
+    def cosines(self, vectors: array[float], query: array[float], slots: Slots) -> Values:
+        """Return the product of the vector of some slots with a query's."""
+        size, view = len(query), memoryview(vectors)
+        return [max(0.0, math.fsum(map(mul, view[slot * size : slot * size + size], query))) for slot in slots]
 
-    def best(
-        self, scores: Scores, mask: bytes | bytearray, floor: float, most: int, name_of: Callable[[int], str]
-    ) -> list[int]:
-        """Return the best slots, at most so many."""
-        import heapq
+    def exact(self, vectors: array[float], query: array[float], slots: Sequence[int]) -> list[float]:
+        """Return the product of the vector of some slots with a query's, at least 0, rounded to six digits."""
+        return [round(value, _ROUNDED) for value in self.cosines(vectors, query, slots)]
 
-        found = (slot for slot, score in enumerate(scores) if mask[slot] and score > 0 and score >= floor)
-        return heapq.nsmallest(most, found, key=lambda slot: (-scores[slot], name_of(slot)))
+    def plus(self, first: Values, second: Values, share: float) -> Values:
+        """Return the first numbers and the second ones times a share."""
+        return [one + other * share for one, other in zip(first, second, strict=True)]
 
-    def taken(self, flags: Sequence[bool], places: array[int], alive: bytearray) -> bytearray:
-        """Return for each slot the flag at its place, 0 where it is not alive."""
-        return bytearray(flag and flags[place] for place, flag in zip(places, alive, strict=True))
+    def reaching(self, slots: Slots, values: Values, slack: float, most: int) -> tuple[Slots, Values]:
+        """Leave out the slots that would not be among the best though they alone had `slack` more."""
+        if len(slots) <= most:
+            return slots, values
+        least = heapq.nlargest(most, values)[-1] - slack - MARGIN
+        kept = [value >= least for value in values]
+        return list[int](compress(slots, kept)), list[float](compress(values, kept))
+
+    def best(self, slots: Slots, values: Values, floor: float, most: int) -> list[tuple[int, float]]:
+        """Return the slots of which the best are, with their values."""
+        found = [(slot, value) for slot, value in zip(slots, values, strict=True) if value > 0 and value >= floor - MARGIN]
+        if len(found) <= most:
+            return found
+        least = heapq.nlargest(most, (value for _, value in found))[-1] - MARGIN
+        return [(slot, value) for slot, value in found if value >= least]
 
 
 class NumpyArithmetic:
@@ -109,48 +197,89 @@ class NumpyArithmetic:
 
     def zeros(self, length: int) -> Scores:
         """Return a score of 0 for each slot."""
-        return self._np.zeros(length, dtype=self._np.float32)
+        return self._np.zeros(length)
 
-    def add_term(self, scores: Scores, slots: array[int], counts: array[int], norms: array[float], weight: float) -> None:
+    def slots(self, mask: bytes | bytearray) -> Slots:
+        """Return the slots of a mask."""
+        return self._np.flatnonzero(self._np.frombuffer(mask, dtype=self._np.uint8))
+
+    def total(self, lengths: array[int], selected: Selected) -> int:
+        """Return the sum of the lengths of some slots."""
+        return int(self._np.frombuffer(lengths, dtype=self._np.uint32)[selected.slots].sum(dtype=self._np.uint64))
+
+    def within(self, slots: array[int], selected: Selected) -> int:
+        """Return how many slots are among those that are selected."""
+        np = self._np
+        return int(np.count_nonzero(np.frombuffer(selected.mask, dtype=np.uint8)[np.frombuffer(slots, dtype=np.uint32)]))
+
+    def add_term(
+        self,
+        scores: Scores,
+        slots: array[int],
+        counts: array[int],
+        lengths: array[int],
+        weight: float,
+        fixed: float,
+        by_length: float,
+    ) -> None:
         """Add a term's share to the slots that have it."""
         np = self._np
-        places = np.frombuffer(slots, dtype=np.uint32)
-        count = np.frombuffer(counts, dtype=np.uint16).astype(np.float32)
-        scores[places] += np.float32(weight) * count / (count + np.frombuffer(norms, dtype=np.float32)[places])
+        places, count = np.frombuffer(slots, dtype=np.uint32), np.frombuffer(counts, dtype=np.uint16)
+        below = fixed + by_length * np.frombuffer(lengths, dtype=np.uint32)[places]
+        below += count
+        scores[places] += weight * count / below
 
-    def cosines(self, vectors: array[float], query: Sequence[float], length: int) -> Scores:
-        """Return the product of each slot's vector with a query's."""
-        np = self._np
-        matrix = np.frombuffer(vectors, dtype=np.float32, count=length * len(query)).reshape(length, len(query))
-        # The sum's last digits depend on where a vector stands: rounded, equal vectors tie.
-        return np.maximum(np.round(matrix @ np.asarray(query, dtype=np.float32), 6), 0)
+    def times(self, scores: Scores, factor: float) -> Scores:
+        """Return each score times a number."""
+        return scores * factor
 
-    def mixed(self, first: Scores, share: float, second: Scores, other_share: float) -> Scores:
-        """Return the sum of both, each times its share."""
-        return first * self._np.float32(share) + second * self._np.float32(other_share)
+    def taken(self, scores: Scores, slots: Slots) -> Values:
+        """Return the scores of some slots."""
+        return scores if len(slots) == len(scores) else scores[slots]
 
-    def divided(self, scores: Scores, by: float) -> Scores:
-        """Return each score divided by a number."""
-        return scores / self._np.float32(by)
+    def cosines(self, vectors: array[float], query: array[float], slots: Slots) -> Values:
+        """Return about the product of the vector of some slots with a query's."""
+        matrix, asked = self._matrix(vectors, query), self._np.frombuffer(query, dtype=self._np.float32)
+        if len(slots) * 4 > len(matrix):  # A pass over all of them is quicker than a copy of many.
+            return self._np.maximum(self.taken(matrix @ asked, slots), 0)
+        return self._np.maximum(matrix[slots] @ asked, 0)
 
-    def best(
-        self, scores: Scores, mask: bytes | bytearray, floor: float, most: int, name_of: Callable[[int], str]
-    ) -> list[int]:
-        """Return the best slots, at most so many."""
-        np = self._np
-        held = (np.frombuffer(mask, dtype=np.uint8) != 0) & (scores > 0) & (scores >= np.float32(floor))
-        slots = np.flatnonzero(held)
+    def exact(self, vectors: array[float], query: array[float], slots: Sequence[int]) -> list[float]:
+        """Return the product of the vector of some slots with a query's, at least 0, rounded to six digits."""
+        np, matrix = self._np, self._matrix(vectors, query)
+        asked, found = np.frombuffer(query, dtype=np.float32).astype(np.float64), list[float]()
+        for start in range(0, len(slots), _BLOCK):
+            # Row by row, in an order that does not depend on where a row stands: equal vectors give equal numbers.
+            products = (matrix[list(slots[start : start + _BLOCK])].astype(np.float64) * asked).sum(axis=1)
+            found += np.maximum(np.round(products, _ROUNDED), 0.0).tolist()
+        return found
+
+    def plus(self, first: Values, second: Values, share: float) -> Values:
+        """Return the first numbers and the second ones times a share."""
+        return first + second * share
+
+    def reaching(self, slots: Slots, values: Values, slack: float, most: int) -> tuple[Slots, Values]:
+        """Leave out the slots that would not be among the best though they alone had `slack` more."""
+        if len(slots) <= most:
+            return slots, values
+        kept = self._np.flatnonzero(values >= self._last(values, most) - slack - MARGIN)
+        return slots[kept], values[kept]
+
+    def best(self, slots: Slots, values: Values, floor: float, most: int) -> list[tuple[int, float]]:
+        """Return the slots of which the best are, with their values."""
+        kept = self._np.flatnonzero((values > 0) & (values >= floor - MARGIN))
+        slots, values = slots[kept], values[kept]
         if len(slots) > most:
-            found = scores[slots]
-            least = np.partition(found, len(found) - most)[len(found) - most]
-            slots = slots[found >= least]  # Those that are as good as the last one too: names decide between them.
-        return sorted(slots.tolist(), key=lambda slot: (-float(scores[slot]), name_of(slot)))[:most]
+            kept = self._np.flatnonzero(values >= self._last(values, most) - MARGIN)
+            slots, values = slots[kept], values[kept]
+        return list(zip(slots.tolist(), values.tolist(), strict=True))
 
-    def taken(self, flags: Sequence[bool], places: array[int], alive: bytearray) -> bytearray:
-        """Return for each slot the flag at its place, 0 where it is not alive."""
-        np = self._np
-        chosen = np.asarray(flags, dtype=np.uint8)[np.frombuffer(places, dtype=np.uint32)]
-        return bytearray((chosen & np.frombuffer(alive, dtype=np.uint8)).tobytes())
+    def _last(self, values: Values, most: int) -> float:
+        """Return the least of the best."""
+        return float(self._np.partition(values, len(values) - most)[len(values) - most])
+
+    def _matrix(self, vectors: array[float], query: array[float]) -> Any:
+        return self._np.frombuffer(vectors, dtype=self._np.float32).reshape(-1, len(query))
 
 
 @lru_cache(maxsize=1)
@@ -165,5 +294,7 @@ def arithmetic() -> Arithmetic:
 def unit(vector: Iterable[float]) -> array[float]:
     """Return a vector of length 1 in the same direction, in single precision; zeros stay zeros."""
     values = list(vector)
-    length = math.sqrt(math.fsum(value * value for value in values))
-    return array("f", (value / length for value in values) if length else values)
+    length = math.sqrt(math.fsum(map(mul, values, values)))
+    if not length or abs(length - 1) < _UNIT:
+        return array("f", values)
+    return array("f", [value / length for value in values])

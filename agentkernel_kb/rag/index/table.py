@@ -6,18 +6,18 @@ import json
 from array import array
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.rag.chunkers.base import END, START
-from agentkernel_kb.rag.index.arrays import Arithmetic
 from agentkernel_kb.rag.where import CHUNK_KEYS, Filter
 
 OWN_KEYS = (START, END)
 """Metadata that differs from chunk to chunk, and is held apart, so that all else is held once for a document."""
 
-_MOST_MASKS = 32
+_MOST_FILTERS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,19 @@ class Metadata:
         return cls(shared, tuple(metadata.get(key) for key in OWN_KEYS))
 
 
+@dataclass(slots=True)
+class _Flags:
+    """What meets a filter: as far as it was asked, for what a chunk is never changes.
+
+    Attributes:
+        places: For each distinct metadata 1 where it does.
+        slots: For each slot 1 where its chunk does.
+    """
+
+    places: bytearray = field(default_factory=bytearray)
+    slots: bytearray = field(default_factory=bytearray)
+
+
 class ChunkTable:
     """Identity and metadata by slot. A slot is never used twice; those of chunks that are gone are not alive."""
 
@@ -63,7 +76,7 @@ class ChunkTable:
         self._shared: list[dict[str, Any]] = []
         self._place_of: dict[str, int] = {}
         self._places: array[int] = array("I")
-        self._masks: dict[str, bytearray] = {}
+        self._flags: dict[str, _Flags] = {}
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -82,7 +95,6 @@ class ChunkTable:
             self._of_source.setdefault(source, set()).add(slot)
         self._own.append(metadata.own)
         self._places.append(self._place(metadata.shared))
-        self._masks.clear()
         return slot
 
     def drop(self, slot: int) -> None:
@@ -92,7 +104,6 @@ class ChunkTable:
         del self._slot_of[self.ids[slot]]
         _discard(self._of_document, self.document_ids[slot], slot)
         _discard(self._of_source, self.sources[slot], slot)
-        self._masks.clear()
 
     def slot_of(self, chunk_id: str) -> int | None:
         """Return the slot of a chunk, `None` where there is none."""
@@ -127,23 +138,26 @@ class ChunkTable:
             metadata = self.metadata(slot)
         return where.matches(metadata, chunk_id=self.ids[slot], document_id=self.document_ids[slot], source=self.sources[slot])
 
-    def mask(self, where: Filter, use: Arithmetic) -> bytearray:
+    def mask(self, where: Filter) -> bytes | bytearray:
         """Return for each slot 1 where it is alive and meets the filter, else 0. The caller must not change it."""
         if not where:
             return self.alive
-        name = repr(where)
-        mask = self._masks.get(name)
-        if mask is None:
-            mask = self._masked(where, use)
-            if len(self._masks) >= _MOST_MASKS:
-                del self._masks[next(iter(self._masks))]
-            self._masks[name] = mask
-        return mask
+        flags = self._flags.pop(repr(where), None) or _Flags()
+        self._flags[repr(where)] = flags  # At the end: the one that was not asked for longest is the first.
+        if len(self._flags) > _MOST_FILTERS:
+            del self._flags[next(iter(self._flags))]
+        self._extend(flags, where)
+        both = int.from_bytes(flags.slots, "little") & int.from_bytes(self.alive, "little")
+        return both.to_bytes(len(self.alive), "little")
 
-    def _masked(self, where: Filter, use: Arithmetic) -> bytearray:
+    def _extend(self, flags: _Flags, where: Filter) -> None:
+        """Ask a filter about what was added since it was asked last."""
+        new = range(len(flags.slots), len(self.alive))
         if any(condition.key in CHUNK_KEYS or condition.key.split(".")[0] in OWN_KEYS for condition in where.conditions):
-            return bytearray(alive and self.meets(slot, where) for slot, alive in enumerate(self.alive))
-        return use.taken([where.matches(metadata) for metadata in self._shared], self._places, self.alive)
+            flags.slots.extend(self.meets(slot, where) for slot in new)
+            return
+        flags.places.extend(where.matches(metadata) for metadata in islice(self._shared, len(flags.places), None))
+        flags.slots.extend(map(flags.places.__getitem__, islice(self._places, new.start, None)))
 
     def _place(self, shared: str) -> int:
         """Return where metadata is held, once for all chunks that have the same."""

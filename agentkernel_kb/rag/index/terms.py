@@ -1,12 +1,17 @@
-"""The words of all chunks: which chunk has which how often, from either side."""
+"""The words of all chunks: which chunk has which how often, from either side, and what is counted of them for a search."""
 
 from __future__ import annotations
 
-import math
 from array import array
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
-from agentkernel_kb.rag.index.arrays import Arithmetic, Scores
+from agentkernel_kb.errors import KnowledgeDependencyError
+from agentkernel_kb.lexical.bm25 import rarity
+from agentkernel_kb.lexical.spelling import Lexicon, nearest_first
+from agentkernel_kb.rag.index.arrays import Arithmetic, Scores, Selected
 
 K1, B = 1.2, 0.75
 """The usual constants of BM25: how soon more of one word adds nothing, and how much longer chunks are held back.
@@ -15,6 +20,7 @@ Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and 
 """
 
 _MOST_COUNTED = 65_535
+_MOST_MEANT = 2
 
 
 class TermIndex:
@@ -24,23 +30,25 @@ class TermIndex:
     """
 
     def __init__(self) -> None:
+        self.lengths: array[int] = array("I")
+        self.total = 0
         self._numbers: dict[str, int] = {}
         self._terms: list[str] = []
         self._slots: list[array[int]] = []
         self._counts: list[array[int]] = []
-        self._live: list[int] = []
+        self._gone: Counter[int] = Counter()
         self._forward: list[array[int]] = []
-        self._lengths: array[int] = array("I")
-        self._total = 0
-        self._alive = 0
-        self._norms: array[float] | None = None
+        self._lexicon: Lexicon | None = None
+        self._learnt = 0
+        with suppress(KnowledgeDependencyError):  # Then words are taken as they are spelt.
+            self._lexicon = Lexicon()
 
     def __len__(self) -> int:
-        return len(self._lengths)
+        return len(self.lengths)
 
     def add(self, counts: Mapping[str, int]) -> None:
         """Add the terms of the next slot."""
-        slot = len(self._lengths)
+        slot = len(self.lengths)
         numbers = array("I")
         length = 0
         for term, count in counts.items():
@@ -50,80 +58,44 @@ class TermIndex:
             counted = min(count, _MOST_COUNTED)
             self._slots[number].append(slot)
             self._counts[number].append(counted)
-            self._live[number] += 1
             numbers.append(number)
             length += counted
         self._forward.append(numbers)
-        self._lengths.append(length)
-        self._total += length
-        self._alive += 1
-        self._norms = None
+        self.lengths.append(length)
+        self.total += length
 
     def drop(self, slot: int) -> None:
         """Take a slot out of what is counted."""
+        self._gone.update(self._forward[slot])
+        self.total -= self.lengths[slot]
+
+    def counts_of(self, slot: int) -> Iterator[tuple[str, int]]:
+        """Yield the terms of a slot, each once, in the order of their first appearance, with how often it has each."""
         for number in self._forward[slot]:
-            self._live[number] -= 1
-        self._total -= self._lengths[slot]
-        self._alive -= 1
-        self._norms = None
-
-    def terms_of(self, slot: int) -> list[str]:
-        """Return the terms of a slot, each once, in the order of their first appearance."""
-        return [self._terms[number] for number in self._forward[slot]]
-
-    def count_of(self, term: str, slot: int) -> int:
-        """Return how often a slot has a term."""
-        from bisect import bisect_left
-
-        number = self._numbers.get(term)
-        if number is None:
-            return 0
-        place = bisect_left(self._slots[number], slot)
-        found = place < len(self._slots[number]) and self._slots[number][place] == slot
-        return self._counts[number][place] if found else 0
+            yield self._terms[number], self._counts[number][bisect_left(self._slots[number], slot)]
 
     def length_of(self, slot: int) -> int:
         """Return how many terms a slot has, repeated ones included."""
-        return self._lengths[slot]
+        return self.lengths[slot]
 
-    def vocabulary(self) -> Iterable[str]:
-        """Return the terms that some chunk has."""
-        return (term for term, number in self._numbers.items() if self._live[number])
-
-    def knows(self, term: str) -> bool:
-        """Tell whether some chunk has a term."""
+    def postings(self, term: str) -> tuple[array[int], array[int]] | None:
+        """Return the slots that have or had a term, and how often each; `None` where there is no such term."""
         number = self._numbers.get(term)
-        return number is not None and self._live[number] > 0
+        return None if number is None else (self._slots[number], self._counts[number])
 
-    def rarity(self, term: str) -> float:
-        """Return how much a term says: `ln(1 + (N - n + ½) / (n + ½))` for n of N chunks; never below 0."""
+    def alive(self, term: str) -> int:
+        """Return how many slots have a term, those that are gone left out."""
         number = self._numbers.get(term)
-        having = 0 if number is None else self._live[number]
-        return math.log1p((self._alive - having + 0.5) / (having + 0.5))
+        return 0 if number is None else len(self._slots[number]) - self._gone[number]
 
-    def scores(self, weights: Mapping[str, float], use: Arithmetic) -> Scores:
-        """Return BM25 of each slot over the most that these terms can give, so in [0, 1].
-
-        Args:
-            weights: The terms of a query, each with its weight.
-            use: The arithmetic.
-        """
-        scores = use.zeros(len(self._lengths))
-        norms = self._norm()
-        most = 0.0
-        for term, weight in weights.items():
-            share = weight * self.rarity(term)
-            most += share
-            if (number := self._numbers.get(term)) is not None and self._live[number]:
-                use.add_term(scores, self._slots[number], self._counts[number], norms, share)
-        return use.divided(scores, most) if most > 0 else scores
-
-    def _norm(self) -> array[float]:
-        """Return for each slot what stands beside the count below the fraction line of BM25."""
-        if self._norms is None:
-            usual = (self._total / self._alive) if self._alive and self._total else 1.0
-            self._norms = array("f", (K1 * (1 - B + B * length / usual) for length in self._lengths))
-        return self._norms
+    def near(self, term: str) -> list[tuple[int, str]]:
+        """Return the terms that a misspelled one may be meant for, those of slots that are gone included."""
+        if self._lexicon is None:
+            return []
+        for number in range(self._learnt, len(self._terms)):
+            self._lexicon.add(self._terms[number])
+        self._learnt = len(self._terms)
+        return self._lexicon.near(term)
 
     def _new(self, term: str) -> int:
         number = len(self._terms)
@@ -131,5 +103,53 @@ class TermIndex:
         self._terms.append(term)
         self._slots.append(array("I"))
         self._counts.append(array("H"))
-        self._live.append(0)
         return number
+
+
+class Population:
+    """What is counted of the chunks that a search may find, and of no others: these have no share in its scores.
+
+    Args:
+        terms: The words of all chunks.
+        use: The arithmetic.
+        selected: The chunks; `None` for all that are alive.
+        count: How many they are.
+    """
+
+    def __init__(self, terms: TermIndex, use: Arithmetic, selected: Selected | None, count: int) -> None:
+        self._terms, self._use, self._selected = terms, use, selected
+        self.count = count
+        total = terms.total if selected is None else use.total(terms.lengths, selected)
+        self._usual = total / count if count and total else 1.0
+        self._having: dict[str, int] = {}
+
+    def having(self, term: str) -> int:
+        """Return how many of the chunks have a term."""
+        if self._selected is None:
+            return self._terms.alive(term)
+        known = self._having.get(term)
+        if known is None:
+            found = self._terms.postings(term)
+            known = self._having[term] = self._use.within(found[0], self._selected) if found else 0
+        return known
+
+    def rarity(self, term: str) -> float:
+        """Return how much a term says, above 0."""
+        return rarity(self.count, self.having(term))
+
+    def nearest(self, term: str) -> list[str]:
+        """Return the terms of the chunks that a misspelled one was probably meant for: the nearest, at most two."""
+        near = [each for each in self._terms.near(term) if self.having(each[1])]
+        counts = {other: self.having(other) for _, other in near}
+        return [other for edits, other in nearest_first(term, near, counts)[:_MOST_MEANT] if edits == min(near)[0]]
+
+    def add(self, scores: Scores, weights: Mapping[str, float]) -> float:
+        """Add what BM25 gives each slot for weighted terms, and return the most that it can give for them."""
+        most = 0.0
+        fixed, by_length = K1 * (1 - B), K1 * B / self._usual
+        for term, weight in weights.items():
+            share = weight * self.rarity(term)
+            most += share
+            if (found := self._terms.postings(term)) is not None:
+                self._use.add_term(scores, *found, self._terms.lengths, share, fixed, by_length)
+        return most

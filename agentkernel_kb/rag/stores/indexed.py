@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 from agentkernel_kb.errors import AKConfigError, KnowledgeStateError
 from agentkernel_kb.rag.chunk import Chunk, VectorRecord, origin_of
-from agentkernel_kb.rag.index.analysis import Analysis, widened
+from agentkernel_kb.rag.index.analysis import Analysis
 from agentkernel_kb.rag.index.arrays import unit
 from agentkernel_kb.rag.index.index import Asked, ChunkIndex
 from agentkernel_kb.rag.index.table import Metadata
@@ -170,20 +170,18 @@ class IndexedStore(ABC):
         def find() -> list[SearchHit]:
             if mode != "vector":
                 self._check_analysis()
-            terms = {} if mode == "vector" else self._analysis.question(query_text, self._index.terms)
             return self._hits(
                 self._index.search(
                     Asked(
                         k=k,
                         mode=mode,
-                        terms=terms,
+                        terms=lambda held: self._analysis.question(query_text, held),
                         vector=query_vector,
                         where=condition,
                         floor=score_threshold or 0.0,
                         vector_share=self._vector_share,
                         fetch_k=fetch_k,
                         mmr_lambda=mmr_lambda,
-                        expansion=widened,
                     )
                 )
             )
@@ -235,7 +233,7 @@ class IndexedStore(ABC):
 
         def counted() -> int:
             table = self._index.table
-            return sum(self._index.mask(condition)) if condition else table.count
+            return self._index.mask(condition).count(1) if condition else table.count
 
         return await self._read(counted)
 
