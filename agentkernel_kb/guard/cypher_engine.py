@@ -47,6 +47,7 @@ class CypherEngine:
         write_openings: Words that open a statement that may write.
         paths: Patterns may have labels that are negated, quantifiers, and words that choose among paths.
         called_subqueries: `CALL` takes a subquery too.
+        value_types: Words of which the types after `IS ::` consist.
         unreadable: Texts that may stand nowhere in a statement, not even in a comment, and why.
         further: A last look at the tokens of a read, which raises what it refuses.
         further_write: The same for a write.
@@ -79,6 +80,7 @@ class CypherEngine:
     write_openings: frozenset[str]
     paths: bool = False
     called_subqueries: bool = False
+    value_types: frozenset[str] = frozenset()
     unreadable: Mapping[str, str] = field(default_factory=dict[str, str])
     further: TokenCheck | None = None
     further_write: TokenCheck | None = None

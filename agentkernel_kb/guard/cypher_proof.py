@@ -15,6 +15,7 @@ from agentkernel_kb.errors import KnowledgeGuardError
 from agentkernel_kb.guard.cypher_cursor import CLOSING, Cursor, Frame, FrameKind, arguments_of, keyword, unknown
 from agentkernel_kb.guard.cypher_effort import Effort, refusal
 from agentkernel_kb.guard.cypher_engine import CypherEngine
+from agentkernel_kb.guard.cypher_types import predicate_end
 from agentkernel_kb.guard.lexer import Token
 
 MAX_DEPTH = 24
@@ -164,7 +165,9 @@ class _Walk(Cursor):
 
     def _operator(self, token: Token, word: str) -> None:
         kind = self.frame.kind
-        if word in self.engine.operators:
+        if word == "IS" and (end := predicate_end(self.tokens, self.index, self.engine.value_types)) is not None:
+            self.index = end - 1
+        elif word in self.engine.operators:
             self.place = "operand"
             self.naming = word == "AS" and self.text(2) != "("
         elif second := self.engine.comparisons.get(word):

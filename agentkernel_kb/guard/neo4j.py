@@ -42,6 +42,11 @@ toboolean tobooleanornull tofloat tofloatornull tointeger tointegerornull tostri
 """
 _VALUES = "coalesce nullif randomuuid"
 
+_TYPES = """
+ANY ARRAY BOOL BOOLEAN DATE DATETIME DURATION EDGE FLOAT INT INTEGER LIST LOCAL MAP NODE NOTHING NULL PATH POINT PROPERTY
+RELATIONSHIP SIGNED STRING TIME TIMESTAMP VALUE VARCHAR VECTOR VERTEX ZONED
+"""
+
 NEO4J_FUNCTIONS = frozenset(
     " ".join((_TEXT, _NUMBERS, _AGGREGATES, _TIMES, _LISTS, _GRAPHS, _PLACES, _VECTORS, _CASTS, _VALUES)).split()
 )
@@ -161,6 +166,7 @@ NEO4J = CypherEngine(
     write_openings=frozenset(["CALL", "CREATE", "DROP", "FOREACH", "MATCH", "MERGE", "OPTIONAL", "RETURN", "UNWIND", "WITH"]),
     paths=True,
     called_subqueries=True,
+    value_types=frozenset(_TYPES.split()),
     # Some of its versions read these as the characters they stand for before they look for quotes and comments.
     unreadable={
         "\\u": "A character written by its number (\\u…) can be read in two ways; write the character itself",

@@ -1,4 +1,4 @@
-"""What the guard refuses of Neo4j's Cypher because no time limit of the server stops it (X1)."""
+"""Corners of Neo4j's Cypher before the guard: what no time limit of the server stops, and predicates of several words (X1)."""
 
 from __future__ import annotations
 
@@ -33,3 +33,37 @@ def test_subqueries_stand_a_few_deep_in_each_other(opening: str, innermost: str,
 def test_many_subqueries_beside_each_other_are_no_nesting() -> None:
     beside = ", ".join(f"COUNT {{ (n)-->(:L{number}) }} AS c{number}" for number in range(8))
     check_read_only_cypher(f"MATCH (n) RETURN {beside}", engine="neo4j")
+
+
+PREDICATES = [
+    "IS :: INTEGER",
+    "IS :: INTEGER NOT NULL",
+    "IS NOT :: STRING",
+    "IS TYPED BOOLEAN",
+    "IS NOT TYPED FLOAT NOT NULL",
+    "IS :: LIST<INTEGER NOT NULL> NOT NULL",
+    "IS :: LIST<LIST<FLOAT>>",
+    "IS :: LIST<INTEGER | STRING>",
+    "IS :: INTEGER NOT NULL | FLOAT NOT NULL",
+    "IS :: ZONED DATETIME",
+    "IS :: LOCAL TIME",
+    "IS :: TIMESTAMP WITH TIME ZONE",
+    "IS :: TIMESTAMP WITHOUT TIMEZONE",
+    "IS :: PROPERTY VALUE",
+    "IS NORMALIZED",
+    "IS NOT NFKC NORMALIZED",
+]
+
+
+@pytest.mark.parametrize("predicate", PREDICATES)
+def test_a_value_is_asked_for_its_type_or_its_form(predicate: str) -> None:
+    check_read_only_cypher(f"MATCH (n) WHERE n.a {predicate} AND n.b > 1 RETURN n.a {predicate} AS is_so", engine="neo4j")
+    check_read_only_cypher(f"MATCH (n) WHERE n.a {predicate} WITH n ORDER BY n.a RETURN n", engine="neo4j")
+
+
+@pytest.mark.parametrize("predicate", PREDICATES)
+@pytest.mark.parametrize(("behind", "part"), [("SET n.a = 1", "SET"), ("CREATE (m)", "CREATE"), ("WITH n DELETE n", "DELETE")])
+def test_what_follows_such_a_predicate_is_looked_at_all_the_same(predicate: str, behind: str, part: str) -> None:
+    with pytest.raises(KnowledgeGuardError) as caught:
+        check_read_only_cypher(f"MATCH (n) WHERE n.a {predicate} {behind}", engine="neo4j")
+    assert caught.value.part == part
