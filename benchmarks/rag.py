@@ -1,4 +1,4 @@
-"""Prints what managed knowledge costs: indexing, synchronising anew what did not change, and a search of each kind.
+"""Prints what managed knowledge costs: indexing, synchronising what did not change or little, and a search of each kind.
 
 Sizes are the arguments, 10,000 passages by default. With `KB_DATA`, a folder with `cranfield/` in it, passages are made of
 real text and nDCG@10 is printed; without it they are made of made-up words.
@@ -79,6 +79,33 @@ def cost(backend: str, count: int, folder: Path) -> None:
             say(backend=backend, passages=count, mode=mode, filtered=where is not None, **searched(asked, where))
 
 
+def files(backend: str, count: int, folder: Path) -> None:
+    """Index a folder, and synchronise it: unchanged, with one file in a hundred changed, unchanged in a new process's store."""
+    pages = folder / f"{backend}-{count}"
+    for number, document in enumerate(documents(count)):
+        page = pages / str(number % 100) / f"{number}.md"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(document.text, encoding="utf-8")
+
+    def opened() -> Knowledge:
+        return create_knowledge("sqlite", path=f"{pages}.db") if backend == "sqlite" else create_knowledge()
+
+    knowledge = opened()
+    seconds, report = timed(lambda: knowledge.sync.refresh(pages))
+    say(backend=backend, files=count, indexed_per_s=round(report.chunks / seconds))
+    seconds, report = timed(lambda: knowledge.sync.refresh(pages, delete_missing=True))
+    say(backend=backend, files=count, unchanged=report.unchanged, sync_again_s=round(seconds, 2))
+    for number in range(0, count, 100):
+        page = pages / str(number % 100) / f"{number}.md"
+        page.write_text(f"Changed. {page.read_text(encoding='utf-8')}", encoding="utf-8")
+    seconds, report = timed(lambda: knowledge.sync.refresh(pages, delete_missing=True))
+    say(backend=backend, files=count, changed=report.documents, sync_one_percent_s=round(seconds, 2))
+    if backend == "sqlite":
+        knowledge.sync.close()
+        seconds, report = timed(lambda: opened().sync.refresh(pages, delete_missing=True))
+        say(backend=backend, files=count, unchanged=report.unchanged, open_and_sync_again_s=round(seconds, 2))
+
+
 def searched(knowledge: Knowledge, where: dict[str, Any] | None) -> dict[str, float]:
     """Return median and 95th percentile of a search, embedding included."""
     words, draw = vocabulary(), random.Random(3)
@@ -124,5 +151,6 @@ if __name__ == "__main__":
         for size in [int(argument) for argument in sys.argv[1:]] or [10_000]:
             for kind in ("memory", "sqlite"):
                 cost(kind, size, Path(scratch))
+                files(kind, size, Path(scratch))
     if CRANFIELD is not None:
         quality()

@@ -115,6 +115,13 @@ class WriteTests(VectorStoreSamples):
         await store.upsert(RECORDS)
         assert await found(store) == ["east", "northeast"]
 
+    async def test_the_old_chunks_of_a_source_can_be_told_from_the_new(self, store: VectorStore) -> None:
+        """By their ids, so that the new are written first and the old deleted then, and none is missing in between."""
+        new = [record("new", "Refunds are paid at once.", EAST, "policy.md"), record("east", "Trains.", NORTH, "policy.md")]
+        await store.upsert(new)
+        assert await store.delete(sources=["policy.md"], where={"id": {"$nin": ["new", "east"]}}) == 1
+        assert set(await found(store, query_vector=[1.0, 1.0, 0.0])) == {"new", "east", "northeast"}
+
     async def test_tasks_at_once_do_not_lose_each_others_work(self, store: VectorStore) -> None:
         """Writers and readers of one store."""
         writers = (store.upsert([record(f"{n}-{m}", "text", EAST, f"s{n}.md") for m in range(5)]) for n in range(8))
