@@ -16,21 +16,19 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError, KnowledgeGuardError
+from agentkernel_kb.errors import AKConfigError, KnowledgeGuardError
 from agentkernel_kb.guard.dialects import GuardDialect, Replacement
 from agentkernel_kb.guard.duckdb import DUCKDB
 from agentkernel_kb.guard.lexer import Token, deepest_bracket
+from agentkernel_kb.guard.parsing import parsed_tree
 from agentkernel_kb.guard.planning import check_planning
 from agentkernel_kb.guard.postgres import POSTGRES
-from agentkernel_kb.guard.silence import quiet_parser
 from agentkernel_kb.guard.sqlite import SQLITE
 from agentkernel_kb.guard.tree import check_tree, names_of_tables, outer_limit, starts_of_aliases, takes_limit
 from agentkernel_kb.guard.trino import TRINO
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
-    from sqlglot.parser import Parser
-    from sqlglot.tokenizer_core import Token as ParserToken
 
 MAX_STATEMENT_CHARS = 100_000
 MAX_TOKENS = 10_000
@@ -159,7 +157,7 @@ def _prove(statement: str, rules: GuardDialect, allowed: frozenset[tuple[str, ..
     if refused := rules.lexical_check(query):
         raise _refused(refused[0], refused[1])
     aliases = _check_functions(query, rules, allowed)
-    tree = _parse(_text_for_parser(lexed.text, query, rules), query, rules)
+    tree = parsed_tree(_text_for_parser(lexed.text, query, rules), query, rules)
     check_tree(tree, rules, allowed)
     check_planning(tree)
     _check_aliases(aliases, tree, rules)
@@ -335,47 +333,3 @@ _BEFORE_CTE = ([")", "AS", "("], [")", "AS", "MATERIALIZED", "("], [")", "AS", "
 def _unknown_function(name: str, rules: GuardDialect) -> str:
     near = difflib.get_close_matches(name[:64], sorted(rules.callable_names), n=1, cutoff=0.8)
     return "This function is not known to only read" + (f", did you mean {near[0]}?" if near else "")
-
-
-def _parse(text: str, tokens: Sequence[Token], rules: GuardDialect) -> Expr:
-    """Return the tree of `text`, in which everything but the query is blank, after comparing strings and quoted names."""
-    try:
-        from sqlglot.dialects.dialect import Dialect
-    except ImportError as error:
-        raise KnowledgeDependencyError("sql", "The SQL guard") from error
-    dialect = Dialect.get_or_raise(rules.name)
-    try:
-        with quiet_parser():
-            parsed = dialect.tokenize(text)
-            _check_quotes(text, {(token.start, token.end + 1) for token in parsed}, tokens, rules)
-            trees = _trees(dialect.parser(), parsed, text)
-    except (KnowledgeGuardError, RecursionError):
-        raise
-    except Exception:  # noqa: BLE001 - whatever the parser stumbles over, its text is not proven
-        raise KnowledgeGuardError("The statement cannot be parsed") from None
-    if len(trees) != 1 or trees[0] is None:
-        raise KnowledgeGuardError("The statement cannot be parsed as one statement")
-    return trees[0]
-
-
-def _check_quotes(text: str, spans: set[tuple[int, int]], tokens: Sequence[Token], rules: GuardDialect) -> None:
-    """Refuse text whose strings and quoted names begin or end elsewhere for the parser (`spans`) than for the engine."""
-    own = {(token.start, token.end) for token in tokens if token.kind in ("string", "quoted")}
-    words = {(token.start, token.end) for token in tokens if token.kind == "word"}
-    parsed = {span for span in spans - words if any(map(rules.lexer.is_quote, text[slice(*span)]))}
-    if own != parsed:
-        start, end = min(own ^ parsed)
-        raise KnowledgeGuardError("This quoted text can be read in two ways", part=text[start:end][:40], position=start)
-
-
-def _trees(parser: Parser, parsed: list[ParserToken], text: str) -> Sequence[Expr | None]:
-    from sqlglot.errors import ParseError
-
-    try:
-        return parser.parse(parsed, text)
-    except ParseError as error:
-        place = error.errors[0] if error.errors else {}
-        at = next((token.start for token in parsed if (token.line, token.col) == (place.get("line"), place.get("col"))), None)
-        raise KnowledgeGuardError(
-            "The statement cannot be parsed", part=str(place.get("highlight") or ""), position=at
-        ) from None

@@ -6,7 +6,9 @@ and `pragma` of SQLite's manual, and its `tokenize.c` and `parse.y`.
 
 from __future__ import annotations
 
-from agentkernel_kb.guard.dialects import GuardDialect
+from collections.abc import Sequence
+
+from agentkernel_kb.guard.dialects import GuardDialect, Replacement
 from agentkernel_kb.guard.lexer import LexicalRules, Token
 from agentkernel_kb.guard.sqlite_search import check_ranked_search
 
@@ -77,6 +79,12 @@ def _check_pragma(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
     return None if shape == ["(", "name", ")"] else ("This pragma reads with one name in brackets and in no other way", pragma)
 
 
+def _without_separators(tokens: Sequence[Token]) -> list[Replacement]:
+    """Show the parser `1_000`, which SQLite 3.46 and newer read as one number, without what it does not know in a number."""
+    separated = [token for token in tokens if token.kind == "number" and "_" in token.text]
+    return [Replacement(token.start, token.end, token.text.replace("_", "")) for token in separated]
+
+
 _PRAGMA_REASON = f"This pragma may change something; those that only read are {sorted(PRAGMAS_OF_OBJECTS | PRAGMAS_ALONE)}"
 
 SQLITE = GuardDialect(
@@ -88,6 +96,10 @@ SQLITE = GuardDialect(
         mark=r"->>|->|\|\||<<|>>|<=|>=|<>|==|!=|[-+*/%&|~<>=(),.;]",
         parameter=r"\?[0-9]*|[:@#$]\w+",
         quotes="'\"`[",
+        number=(
+            r"0[xX][0-9a-fA-F](?:_?[0-9a-fA-F])*+"
+            r"|(?:[0-9](?:_?[0-9])*+\.?(?:[0-9](?:_?[0-9])*+)?|\.[0-9](?:_?[0-9])*+)(?:[eE][+-]?[0-9](?:_?[0-9])*+)?"
+        ),
     ),
     roots=frozenset({"SELECT", "VALUES", "WITH"}),
     explain=(("EXPLAIN", "QUERY", "PLAN"), ("EXPLAIN",)),
@@ -113,6 +125,7 @@ SQLITE = GuardDialect(
     table_prefixes=("pragma_",),
     statements={"PRAGMA": _check_pragma},
     tree_check=check_ranked_search,
+    shown_to_parser=_without_separators,
     function_schemas=frozenset({("main",), ("temp",)}),
     limit_after_values=False,
     default_schemas=frozenset({("main",), ("temp",)}),
