@@ -62,7 +62,7 @@ def checked(returned: object, expected: int, subject: str, dimensions: int | Non
         KnowledgeBackendError: It is something else.
     """
     try:
-        vectors = [[float(value) for value in vector] for vector in cast("Iterable[Iterable[Any]]", returned)]
+        vectors = [list(map(float, vector)) for vector in cast("Iterable[Iterable[Any]]", returned)]
     except (TypeError, ValueError, OverflowError):
         raise KnowledgeBackendError(f"{subject} did not return a list of vectors of numbers.") from None
     if len(vectors) != expected:
@@ -72,7 +72,8 @@ def checked(returned: object, expected: int, subject: str, dimensions: int | Non
         raise KnowledgeBackendError(f"{subject} returned vectors of different lengths, or empty ones: {sorted(lengths)}.")
     if dimensions is not None and lengths and lengths != {dimensions}:
         raise KnowledgeBackendError(f"{subject} returned vectors of {lengths.pop()} dimensions in place of {dimensions}.")
-    if not all(math.isfinite(value) for vector in vectors for value in vector):
+    # A sum of finite numbers is finite unless they are huge; that of others never is.
+    if not all(math.isfinite(sum(vector)) or all(map(math.isfinite, vector)) for vector in vectors):
         raise KnowledgeBackendError(f"{subject} returned numbers that are not finite.")
     return vectors
 

@@ -76,9 +76,8 @@ class HashEmbedder:
             raise AKConfigError(f"HashEmbedder takes text, not {type(supplied).__name__}.")
         counts = counts_of(supplied)
         vector = [0.0] * self._dimensions
-        places = _places(self._dimensions)
-        for feature, count in counts.items():
-            place, weight = places[feature]
+        placed = map(_places(self._dimensions).__getitem__, counts)
+        for (place, weight), count in zip(placed, counts.values(), strict=True):
             vector[place] += weight if count == 1 else math.sqrt(count) * weight
         return self._to_unit_length(vector, next(iter(counts), None))
 

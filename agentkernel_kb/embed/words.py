@@ -52,7 +52,7 @@ def counts_of(text: str) -> dict[str, int]:
 def weight_of(feature: str) -> float:
     """Return how much a feature weighs that occurs once."""
     if " " in feature:
-        return PAIR_WEIGHT * math.prod(weight_of(word) for word in feature.split(" "))
+        return PAIR_WEIGHT * math.prod(map(weight_of, feature.split(" ")))
     if feature in FUNCTION_WORDS:
         return FUNCTION_WORD_WEIGHT
     return CHARACTER_WEIGHT if len(feature) == 1 and not feature.isascii() else 1.0

@@ -49,20 +49,17 @@ class TermIndex:
     def add(self, counts: Mapping[str, int]) -> None:
         """Add the terms of the next slot."""
         slot = len(self.lengths)
-        numbers = array("I")
-        length = 0
-        for term, count in counts.items():
-            number = self._numbers.get(term)
-            if number is None:
-                number = self._new(term)
-            counted = min(count, _MOST_COUNTED)
+        counted = counts.values()
+        if max(counted, default=0) > _MOST_COUNTED:
+            counted = [min(count, _MOST_COUNTED) for count in counted]
+        known = self._numbers
+        numbers = array("I", [known[term] if term in known else self._new(term) for term in counts])
+        for number, count in zip(numbers, counted, strict=True):
             self._slots[number].append(slot)
-            self._counts[number].append(counted)
-            numbers.append(number)
-            length += counted
+            self._counts[number].append(count)
         self._forward.append(numbers)
-        self.lengths.append(length)
-        self.total += length
+        self.lengths.append(sum(counted))
+        self.total += self.lengths[slot]
 
     def drop(self, slot: int) -> None:
         """Take a slot out of what is counted."""

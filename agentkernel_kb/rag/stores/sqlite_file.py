@@ -196,8 +196,8 @@ def _name(error: sqlite3.Error) -> str:
 
 def packed_terms(counts: Mapping[str, int], number_of: Mapping[str, int]) -> bytes:
     """Return how often a chunk has each term as bytes: the terms' numbers, then their counts."""
-    numbers = array("I", (number_of[term] for term in counts))
-    return numbers.tobytes() + array("H", (min(count, 65_535) for count in counts.values())).tobytes()
+    numbers = array("I", map(number_of.__getitem__, counts))
+    return numbers.tobytes() + array("H", [min(count, 65_535) for count in counts.values()]).tobytes()
 
 
 def unpacked_terms(packed: bytes, terms: Mapping[int, str]) -> dict[str, int]:
