@@ -2,74 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import socket
-import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import demo
 import pytest
+from model_server import Answer, calling, completion, model_server, told
 from multi_demo.model import choose_model
 from multi_demo.standin import StandIn
 from test_multi_demo import run_demo
 
 _KEY = "sk-canary-4711"
+_CODE = "SELECT code FROM <COUNTRIES> WHERE name = 'Peru'"
 _CAPITAL = "SELECT capital FROM <COUNTRIES> WHERE name = 'Chile'"
-Reply = Callable[[dict[str, Any]], tuple[int, dict[str, Any]]]
 
 
-@contextmanager
-def model_server(reply: Reply) -> Generator[tuple[str, list[dict[str, Any]]]]:
-    """Serve chat completions on loopback; yield the address, with a password in it, and the requests that arrive."""
-    requests: list[dict[str, Any]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            requests.append({"path": self.path, "key": self.headers["Authorization"], **body})
-            status, answer = reply(body)
-            payload = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(payload)))
-            self.end_headers()
-            self.wfile.write(payload)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1", requests
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def completion(message: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    reason = "tool_calls" if message.get("tool_calls") else "stop"
-    choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", "content": None, **message}}
-    return 200, {"id": "c1", "object": "chat.completion", "created": 0, "model": "tiny", "choices": [choice]}
-
-
-def reads_then_tells(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+def reads_then_tells(body: dict[str, Any]) -> Answer:
     """Ask for two statements at once, and tell what came back."""
-    last = body["messages"][-1]
-    if last["role"] == "tool":
-        return completion({"content": f"The table says: {last['content'].splitlines()[-1]}"})
-    return completion({"tool_calls": [read(1, "SELECT code FROM <COUNTRIES> WHERE name = 'Peru'"), read(2, _CAPITAL)]})
-
-
-def read(number: int, statement: str) -> dict[str, Any]:
-    arguments = json.dumps({"backend": "places", "query": statement, "limit": 3})
-    return {"id": f"call_{number}", "type": "function", "function": {"name": "read_kb", "arguments": arguments}}
+    answer = told(body)
+    if answer is not None:
+        return completion({"content": f"The table says: {answer.splitlines()[-1]}"})
+    return calling(*(("read_kb", {"backend": "places", "query": statement, "limit": 3}) for statement in (_CODE, _CAPITAL)))
 
 
 def test_the_model_of_the_environment_answers_through_the_tools(tmp_path: Path) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Generator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli_terminal import Terminal
 from cli_world import make_world, run
+from model_server import Answer, calling, completion, model_server, told
 
 import servers
 
@@ -88,51 +85,16 @@ def test_json_takes_a_question(folder: Path) -> None:
     assert (ran.code, ran.json["ok"]) == (2, False)
 
 
-@contextmanager
-def model_server(status: int = 200) -> Generator[tuple[str, list[dict[str, Any]]]]:
-    """Serve chat completions on loopback: a call of `search_kb` first, then its answer retold."""
-    requests: list[dict[str, Any]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            requests.append(body)
-            payload = json.dumps(_completion(body) if status == 200 else {"error": {"message": f"bad key {KEY}"}}).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(payload)))
-            self.end_headers()
-            self.wfile.write(payload)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1", requests
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def _completion(body: dict[str, Any]) -> dict[str, Any]:
-    last = body["messages"][-1]
-    if last["role"] == "tool":
-        message: dict[str, Any] = {"content": f"It says: {last['content'].splitlines()[0]} \x1b[31mred\x1b[0m"}
-    else:
-        arguments = json.dumps({"backend": "handbook", "query": "refunds", "limit": 1})
-        call = {"id": "call_1", "type": "function", "function": {"name": "search_kb", "arguments": arguments}}
-        message = {"content": None, "tool_calls": [call]}
-    reason = "tool_calls" if "tool_calls" in message else "stop"
-    choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", **message}}
-    return {"id": "c1", "object": "chat.completion", "created": 0, "model": "tiny", "choices": [choice]}
+def search_then_tell(body: dict[str, Any]) -> Answer:
+    """Search the handbook, then retell the first line of what it answers, in red."""
+    answer = told(body)
+    if answer is None:
+        return calling(("search_kb", {"backend": "handbook", "query": "refunds", "limit": 1}))
+    return completion({"content": f"It says: {answer.splitlines()[0]} \x1b[31mred\x1b[0m"})
 
 
 def test_model_answers_through_the_tools_of_the_agent(folder: Path) -> None:
-    with model_server() as (address, requests):
+    with model_server(search_then_tell) as (address, requests):
         env = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": address}
         ran = run("ask", "--model", "tiny", "--agent", "Support_Agent", "--json", "refunds?", folder=folder, env=env)
     assert ran.code == 0
@@ -145,7 +107,7 @@ def test_model_answers_through_the_tools_of_the_agent(folder: Path) -> None:
 
 
 def test_session_with_a_model_remembers_what_was_said(folder: Path) -> None:
-    with model_server() as (address, requests):
+    with model_server(search_then_tell) as (address, requests):
         env = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": address, "AGENTKERNEL_KB_MODEL": "tiny"}
         ran = run("ask", folder=folder, env=env, typed="first question\nsecond question\n")
     assert ran.code == 0
@@ -155,7 +117,7 @@ def test_session_with_a_model_remembers_what_was_said(folder: Path) -> None:
 
 
 def test_model_server_that_refuses_the_key_is_told_without_it(folder: Path) -> None:
-    with model_server(status=401) as (address, _):
+    with model_server(lambda body: (401, {"error": {"message": f"bad key {KEY}"}})) as (address, _):
         ran = run("ask", "--model", "tiny", "hello", folder=folder, env={"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": address})
     assert (ran.code, ran.out) == (3, "")
     assert "answered with HTTP 401: check OPENAI_API_KEY." in ran.err

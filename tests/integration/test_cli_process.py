@@ -205,6 +205,11 @@ def test_http_from_elsewhere_needs_tokens(folder: Path) -> None:
     assert "give each a token" in ran.err
 
 
+def test_what_listens_on_every_address_is_told_by_the_options_of_the_command(folder: Path) -> None:
+    ran = run("serve", "mcp", "--transport", "http", "--host", "0.0.0.0", folder=folder)
+    assert (ran.code, "say with --allow-host how it is reached" in ran.err) == (2, True)
+
+
 def test_token_comes_from_the_environment_or_not_at_all(folder: Path) -> None:
     ran = run("serve", "mcp", "--transport", "http", "--token-env", "Support_Agent=NONE", folder=folder)
     assert (ran.code, ran.err) == (2, "The environment variable NONE holds no token: set it, or correct --token-env.\n")

@@ -61,6 +61,24 @@ def test_too_few_right_ones_end_with_a_code_for_the_shell(kb: Command):
     assert "0.750 of the questions" in failed.err
 
 
+def test_operations_and_answers_have_thresholds_of_their_own(kb: Command):
+    assert kb("eval", "questions.yaml", "--min-operation", "0.6", "--min-answer", "1").code == 0
+    failed = kb("eval", "questions.yaml", "--min-operation", "0.7", "--json")
+    assert (failed.code, failed.json["ok"], failed.json["min_operation"]) == (1, False, 0.7)
+    assert failed.err.endswith("0.667 of those that label an operation got it; --min-operation asks for 0.700.\n")
+
+
+def test_a_threshold_of_what_no_question_labels_is_not_reached(kb: Command, folder: Path):
+    (folder / "bare.yaml").write_text('questions:\n  - {question: "How long do refunds take?", backend: handbook}\n', "utf-8")
+    failed = kb("eval", "bare.yaml", "--min-answer", "0.5")
+    assert (failed.code, "No question is labelled for --min-answer." in failed.err) == (1, True)
+
+
+def test_a_file_that_is_not_there_is_told(kb: Command):
+    done = kb("eval", "nope.yaml")
+    assert (done.code, done.err) == (2, "There is no file nope.yaml of questions.\n")
+
+
 def test_the_tables_say_what_was_wrong(kb: Command):
     done = kb("eval", "questions.yaml", "--baseline")
     assert done.code == 0

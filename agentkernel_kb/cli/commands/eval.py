@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -49,6 +49,18 @@ def eval(
             "--min-accuracy", metavar="SHARE", min=0.0, max=1.0, help="End with 1 where fewer went to the right backend."
         ),
     ] = 0.0,
+    least_operation: Annotated[
+        float,
+        typer.Option(
+            "--min-operation", metavar="SHARE", min=0.0, max=1.0, help="The same of those that label an operation and got it."
+        ),
+    ] = 0.0,
+    least_answer: Annotated[
+        float,
+        typer.Option(
+            "--min-answer", metavar="SHARE", min=0.0, max=1.0, help="The same of those that label an answer and got it."
+        ),
+    ] = 0.0,
 ) -> Code:
     r"""Measure how many questions find the right knowledge base.
 
@@ -58,11 +70,13 @@ def eval(
     \b
     Examples:
       agentkernel-kb eval questions.yaml
-      agentkernel-kb eval questions.yaml --min-accuracy 0.8 --json
+      agentkernel-kb eval questions.yaml --min-accuracy 0.8 --min-operation 0.9 --json
       agentkernel-kb eval questions.yaml --model gpt-4.1-mini --agent Support_Agent
     """
     if model and by_words:
         raise CommandError("Give --model or --baseline, not both.", Code.USAGE)
+    if not questions.is_file():
+        raise CommandError(f"There is no file {questions} of questions.", Code.USAGE)
     named = "" if by_words else (model or os.environ.get(MODEL_VARIABLE, "")).strip()
     with opened(run) as knowledge:
         backends = {backend.backend_name: backend.get_description() for backend in knowledge.builder.backends}
@@ -72,7 +86,7 @@ def eval(
         run.out.note(f"{len(asked.questions)} questions for {f'the model {named!r}' if named else 'the baseline'}.")
         with run.out.progress("Asking…"):
             done = _asked(run, knowledge, asked, named)
-        return _show(run, done, overlaps(backends), least)
+        return _show(run, done, overlaps(backends), {"accuracy": least, "operation": least_operation, "answer": least_answer})
 
 
 def _asked(run: Run, knowledge: Opened, asked: QuestionFile, model: str) -> Evaluation:
@@ -109,18 +123,33 @@ def _modelled(run: Run, knowledge: Opened, agent: str | None, model: str) -> Ans
     return respond
 
 
-def _show(run: Run, done: Evaluation, overlapping: Sequence[Overlap], least: float) -> Code:
-    enough = done.backend_accuracy >= least
+def _show(run: Run, done: Evaluation, overlapping: Sequence[Overlap], least: Mapping[str, float]) -> Code:
+    missed = _missed(done, least)
     if run.options.as_json:
-        found = {"min_accuracy": least, **done.to_dict(), "overlaps": [each.to_dict() for each in overlapping]}
-        run.out.json({"ok": enough, "command": run.name, **found})
+        asked = {f"min_{name}": share for name, share in least.items()}
+        found = {**asked, **done.to_dict(), "overlaps": [each.to_dict() for each in overlapping]}
+        run.out.json({"ok": not missed, "command": run.name, **found})
     else:
         _tables(run, done, overlapping)
-    if not enough:
-        run.out.error(
-            f"{done.backend_accuracy:.3f} of the questions went to the right backend; --min-accuracy asks for {least:.3f}."
-        )
-    return Code.OK if enough else Code.FAILED
+    for sentence in missed:
+        run.out.error(sentence)
+    return Code.FAILED if missed else Code.OK
+
+
+def _missed(done: Evaluation, least: Mapping[str, float]) -> list[str]:
+    """Say of each share that is asked for how far it was missed; one of which no question is labelled is missed."""
+    reached = {
+        "accuracy": (done.backend_accuracy, "of the questions went to the right backend"),
+        "operation": (done.operation_accuracy, "of those that label an operation got it"),
+        "answer": (done.answer_accuracy, "of those that label an answer got it"),
+    }
+    missed: list[str] = []
+    for name, (share, what) in reached.items():
+        if least[name] and share is None:
+            missed.append(f"No question is labelled for --min-{name}.")
+        elif share is not None and share < least[name]:
+            missed.append(f"{share:.3f} {what}; --min-{name} asks for {least[name]:.3f}.")
+    return missed
 
 
 def _tables(run: Run, done: Evaluation, overlapping: Sequence[Overlap]) -> None:

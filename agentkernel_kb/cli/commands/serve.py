@@ -14,6 +14,7 @@ from agentkernel_kb.cli.opening import Opened, opened
 from agentkernel_kb.serve.mcp import HTTPSettings, ServedAgent, run_http, run_stdio
 
 _HTTP_ONLY = "--token-env, --allow-host and --allow-origin are for --transport http"
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - what is asked about, and not what is listened on
 
 
 def register(app: typer.Typer) -> None:
@@ -71,6 +72,9 @@ def mcp(
         with opened(run) as knowledge:
             run_stdio(_one(knowledge, run.options.agent, (), read_only=read_only))
         return Code.OK
+    if host in _EVERYWHERE and not allow_host:
+        how = "say with --allow-host how it is reached, such as kb.example.com"
+        raise CommandError(f"--host {host} listens on every address: {how}.", Code.USAGE)
     settings = HTTPSettings(host, port, allowed_hosts=allow_host or [], allowed_origins=allow_origin or [])
     with opened(run) as knowledge:
         tokens = _tokens(run.options.agent, token_env or []) or {run.options.agent: []}
