@@ -112,6 +112,17 @@ class Indexer:
         run.tell()
         return run
 
+    async def read(self, sources: Iterable[Any]) -> tuple[Run, dict[str, bool]]:
+        """Read sources and store nothing.
+
+        Returns:
+            The run; and the sources that would be indexed, each with whether something was indexed of it before.
+        """
+        run, names = Run({}, await self.ledger.read(self.scope)), dict[str, bool]()
+        async for batch in self._batches(run, sources):
+            names.update((unit.name, unit.origin in run.known) for unit in batch.units)
+        return run, names
+
     async def delete(
         self,
         *,
@@ -151,7 +162,7 @@ class Indexer:
         name, noted = run.noted(item)
         run.seen |= {name, item.source}
         if item.skipped:
-            run.count(skipped=1)
+            run.skip(item)
         elif item.version is not None and noted and (noted.version, noted.metadata) == (item.version, run.stamp):
             run.expected[name] = noted.chunks
             run.count(unchanged=1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Self, cast
 
@@ -20,6 +19,7 @@ from agentkernel_kb.rag.reindex import reindexed
 from agentkernel_kb.rag.retrievers import CallableRetriever, VectorStoreRetriever, as_hits, mode_of
 from agentkernel_kb.rag.runs import Progress
 from agentkernel_kb.rag.scope import Scope, asked_of
+from agentkernel_kb.rag.staging import Staging
 from agentkernel_kb.rag.stores.arguments import MOST_HITS, check_hits, check_share
 from agentkernel_kb.rag.sync import SyncKnowledge
 from agentkernel_kb.rag.tool import tool_of
@@ -28,7 +28,6 @@ from agentkernel_kb.rag.verify import VerifyReport, verified
 
 _MOST_NAME_CHARS = 64
 _DESCRIPTION = "Passages of documents, found by what they say."
-_LOOKED_AGAIN_SECONDS = 0.01
 
 
 class Knowledge:
@@ -88,10 +87,9 @@ class Knowledge:
         self._embedding = Embedding(embedder) if embedder is not None else None
         self._retriever = self._chosen(retriever)
         self._indexer = self._made(loader, splitter)
-        self._pending = _listed(pending_sources)
-        if self._pending and self._indexer is None:
+        self._staging = Staging(name, _listed(pending_sources))
+        if self._staging.sources and self._indexer is None:
             raise AKConfigError("pending_sources can only be indexed with a loader, a splitter, an embedder and a store.")
-        self._readying = threading.Lock()
         self._model = ModelCheck()
 
     @classmethod
@@ -115,6 +113,16 @@ class Knowledge:
         return self._store
 
     @property
+    def staged(self) -> list[Any]:
+        """The sources that `ready()` indexes, or the first search; none once they are."""
+        return list(self._staging.sources)
+
+    @property
+    def indexer(self) -> Indexer:
+        """What indexes it. Asked of a corpus that is somebody else's, it raises `UnsupportedKnowledgeOperationError`."""
+        return self._managed("indexer")
+
+    @property
     def search_mode(self) -> Literal["semantic", "lexical"] | None:
         """How it ranks: by words, or by what a model makes of them; `None` where somebody else's retriever does."""
         own = self._retriever
@@ -134,16 +142,7 @@ class Knowledge:
 
     async def ready(self) -> IndexReport:
         """Index the staged sources, once; what fails stays staged no longer and is in the report."""
-        if not self._pending and not self._readying.locked():
-            return IndexReport()
-        while not self._readying.acquire(blocking=False):  # Whoever waits may have another loop, in another thread.
-            await asyncio.sleep(_LOOKED_AGAIN_SECONDS)
-        try:
-            report = await self._indexed("ready", self._pending) if self._pending else IndexReport()
-            self._pending = []
-            return report
-        finally:
-            self._readying.release()
+        return await self._staging.index(lambda sources: self._indexed("ready", sources))
 
     async def search(self, query: str, *, k: int | None = None, where: Mapping[str, Any] | None = None) -> list[SearchHit]:
         """Return the passages that answer a question best, best first; nothing for a blank one.
@@ -155,7 +154,7 @@ class Knowledge:
 
         Raises:
             AKConfigError: An argument is faulty.
-            KnowledgeBackendError: The retriever failed.
+            KnowledgeBackendError: The retriever failed; or nothing is found, and none of the staged sources could be indexed.
         """
         (hits,) = await self.search_all([query], k=k, where=where)
         return hits
@@ -170,6 +169,8 @@ class Knowledge:
         asked = list(dict.fromkeys(text for text in texts if text.strip()))
         await self.ready()
         found = dict(zip(asked, await self._found(asked, most, where), strict=True)) if asked else {}
+        if found and not any(found.values()):
+            self._staging.check()
         return [found.get(text, []) for text in texts]
 
     async def retrieve(self, query: str, *, k: int | None = None, where: Mapping[str, Any] | None = None) -> list[SearchHit]:
@@ -250,9 +251,9 @@ class Knowledge:
             UnsupportedKnowledgeOperationError: The corpus is somebody else's, or its store cannot do this.
         """
         indexer = self._managed("reindex")
-        given = (self._pending or None) if sources is None else _listed(sources)
+        given = (self._staging.sources or None) if sources is None else _listed(sources)
         report = await reindexed(indexer, given, metadata=metadata, progress=self._progress)
-        self._pending = []
+        self._staging.settle()
         return report
 
     async def verify(self, *, repair: bool = False) -> VerifyReport:
@@ -352,7 +353,7 @@ class Knowledge:
             AKConfigError: It is made with others.
             UnsupportedKnowledgeOperationError: The corpus is somebody else's.
         """
-        return await self._managed(operation).index(sources, progress=self._progress, **options)
+        return self._staging.told(await self._managed(operation).index(sources, progress=self._progress, **options))
 
     async def _found(self, queries: list[str], k: int, where: Mapping[str, Any] | None) -> list[list[SearchHit]]:
         try:

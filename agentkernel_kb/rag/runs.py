@@ -13,7 +13,7 @@ from agentkernel_kb.rag.content import digest
 from agentkernel_kb.rag.ledger import Entry
 from agentkernel_kb.rag.loading.items import SourceItem
 from agentkernel_kb.rag.units import Unit, plain
-from agentkernel_kb.rag.values import Failure, IndexReport
+from agentkernel_kb.rag.values import MOST_LEFT_OUT, Failure, IndexReport
 
 Progress = Callable[[IndexReport], object]
 """Called with what was done so far, after each batch."""
@@ -56,6 +56,7 @@ class Run:
         seen: Origins that there are, whatever became of them.
         expected: How many chunks each origin has that was indexed, or was found unchanged.
         failed: What could not be indexed.
+        left_out: What was skipped, and why, as far as a report names it.
     """
 
     metadata: Mapping[str, Any]
@@ -65,6 +66,7 @@ class Run:
     seen: set[str] = field(default_factory=set[str])
     expected: dict[str, int] = field(default_factory=dict[str, int])
     failed: list[Failure] = field(default_factory=list[Failure])
+    left_out: list[Failure] = field(default_factory=list[Failure])
     stamp: str = ""
     _counts: dict[str, int] = field(default_factory=dict[str, int])
     _sources: dict[str, None] = field(default_factory=dict[str, None])
@@ -101,6 +103,12 @@ class Run:
         """Note that a source failed."""
         self.failed.append(Failure(name, reason_of(error)))
 
+    def skip(self, item: SourceItem) -> None:
+        """Note that an item is left out on purpose."""
+        self.count(skipped=1)
+        if len(self.left_out) < MOST_LEFT_OUT:
+            self.left_out.append(Failure(item.source, item.reason or "is left out"))
+
     def store(self, units: Sequence[Unit], written: int, deleted: int) -> None:
         """Note that units are stored."""
         chunks = sum(len(unit.chunks) for unit in units)
@@ -124,7 +132,7 @@ class Run:
 
     def report(self) -> IndexReport:
         """Return what was done so far."""
-        return IndexReport(**self._counts, sources=list(self._sources), failed=list(self.failed))
+        return IndexReport(**self._counts, sources=list(self._sources), failed=list(self.failed), left_out=list(self.left_out))
 
     def tell(self) -> None:
         """Tell whoever wants to know what was done so far."""

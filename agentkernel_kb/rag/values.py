@@ -216,9 +216,15 @@ class RAGAnswer:
         )
 
 
+MOST_LEFT_OUT = 1_000
+"""How many sources a report names that were left out on purpose."""
+
+_NAMED = ("failed", "left_out")
+
+
 @dataclass(frozen=True)
 class Failure:
-    """A source that could not be indexed; what was indexed of it before is still there.
+    """A source that was not indexed. What was indexed of one that failed is still there.
 
     Attributes:
         source: Which.
@@ -242,6 +248,7 @@ class IndexReport:
         unchanged: Sources that are as they were, and were not read again.
         sources: Sources that were indexed, in order, each once.
         failed: Sources that could not be.
+        left_out: The first 1,000 of what was skipped, each with the reason.
     """
 
     documents: int = 0
@@ -252,6 +259,7 @@ class IndexReport:
     unchanged: int = 0
     sources: list[str] = field(default_factory=list[str])
     failed: list[Failure] = field(default_factory=list[Failure])
+    left_out: list[Failure] = field(default_factory=list[Failure])
 
     def __add__(self, other: IndexReport) -> IndexReport:
         """Return both reports as one."""
@@ -264,16 +272,19 @@ class IndexReport:
             unchanged=self.unchanged + other.unchanged,
             sources=list(dict.fromkeys([*self.sources, *other.sources])),
             failed=[*self.failed, *other.failed],
+            left_out=[*self.left_out, *other.left_out][:MOST_LEFT_OUT],
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values."""
-        return dict(vars(self), sources=list(self.sources), failed=[dict(vars(each)) for each in self.failed])
+        named = {name: [dict(vars(each)) for each in vars(self)[name]] for name in _NAMED}
+        return {**vars(self), "sources": list(self.sources), **named}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Return the report that `to_dict()` made a mapping of."""
-        return cls(**dict(_known(cls, data), failed=[Failure(**each) for each in data.get("failed") or ()]))
+        named = {name: [Failure(**each) for each in data.get(name) or ()] for name in _NAMED}
+        return cls(**{**_known(cls, data), **named})
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 from rag_world import PAGES, STORES, CountingEmbedder, made, pages
 
 from agentkernel_kb.embed import CallableEmbedder, HashEmbedder
-from agentkernel_kb.errors import AKConfigError, KnowledgeConnectionError, KnowledgeStateError
+from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, KnowledgeConnectionError, KnowledgeStateError
 from agentkernel_kb.rag import Document, IndexReport, Knowledge, RecursiveCharacterSplitter, create_knowledge
 
 
@@ -175,6 +175,25 @@ def test_skipped_is_not_failed_and_neither_is_indexed(kind: str, tmp_path: Path)
     (folder / "photo.jpg").write_bytes(b"\xff\xd8\xff")
     report = made(kind, tmp_path).sync.add(folder)
     assert (report.skipped, report.failed, report.documents, len(report.sources)) == (1, [], 3, 3)
+    assert [(Path(each.source).name, each.reason) for each in report.left_out] == [
+        ("photo.jpg", "is of a kind that no parser reads")
+    ]
+
+
+def test_a_search_that_finds_nothing_says_so_where_no_staged_source_could_be_indexed(kind: str, tmp_path: Path):
+    knowledge = made(kind, tmp_path, name="handbook", sources=["no-such-folder/"])
+    for _ in range(2):
+        with pytest.raises(KnowledgeBackendError, match=r"None of the sources of 'handbook' .*no-such-folder"):
+            knowledge.sync.search("refunds")
+    knowledge.sync.add_text("Refunds are paid within thirty days.")
+    assert (len(knowledge.sync.search("refunds")), knowledge.sync.search("cats", where={"a": 1})) == (1, [])
+
+
+def test_a_corpus_that_is_there_is_searched_though_its_sources_are_gone(tmp_path: Path):
+    folder = pages(tmp_path / "docs")
+    made("sqlite", tmp_path, sources=[folder]).sync.ready()
+    again = made("sqlite", tmp_path, sources=[tmp_path / "gone"])
+    assert again.sync.search("refunds")[0].text == "Refunds are paid within thirty days."
 
 
 def test_a_text_that_cannot_be_embedded_costs_only_its_own_source(kind: str, tmp_path: Path):

@@ -33,7 +33,7 @@ VALUES = [
     HIT,
     Citation.from_hit(HIT, 7),
     RAGAnswer("Within 30 days [1].", [Citation.from_hit(HIT, 1)], [HIT], "When?"),
-    IndexReport(2, 5, 5, 1, 3, 4, ["a.md", "b.md"], [Failure("c.md", "is no text")]),
+    IndexReport(2, 5, 5, 1, 3, 4, ["a.md", "b.md"], [Failure("c.md", "is no text")], [Failure("d.jpg", "is no text")]),
     DocumentSummary("d1", "policy.md", 9, {"page": 1}),
 ]
 
