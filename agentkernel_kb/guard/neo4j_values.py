@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from agentkernel_kb.guard.cypher_cursor import CLOSING, keyword
 from agentkernel_kb.guard.cypher_effort import MAX_GROWTH, refusal
 from agentkernel_kb.guard.lexer import Token
+from agentkernel_kb.guard.neo4j_texts import growth_of_replace
 
 _LOOP = 4
 _COLLECT = 3
@@ -24,7 +25,7 @@ _NO_NAMES = frozenset(["AND", "AS", "BY", "CASE", "ELSE", "END", "IN", "IS", "MA
 
 
 def check_values(tokens: Sequence[Token]) -> None:
-    """Refuse a chain of parts that each put a value more than once into a list or a map.
+    """Refuse a chain of parts that each put a value more than once into a list or a map, or make a text longer.
 
     Raises:
         KnowledgeGuardError: What they make may be of any size.
@@ -40,6 +41,8 @@ def check_values(tokens: Sequence[Token]) -> None:
             most = max(most, _LOOP)
         elif token.name in _GATHERING and _text(tokens, index + 1) in ("(", "{"):
             most = max(most, _COLLECT)
+        elif token.name == "replace" and _text(tokens, index + 1) == "(":
+            most = max(most, growth_of_replace(tokens, index))
         elif ("[" in opened or "{" in opened) and _is_used(tokens, index, in_map=opened[-1] == "{"):
             uses[_whole_name(tokens, index)] += 1
         if growth * most > MAX_GROWTH:

@@ -67,3 +67,55 @@ def test_what_follows_such_a_predicate_is_looked_at_all_the_same(predicate: str,
     with pytest.raises(KnowledgeGuardError) as caught:
         check_read_only_cypher(f"MATCH (n) WHERE n.a {predicate} {behind}", engine="neo4j")
     assert caught.value.part == part
+
+
+def replaced(text: str, *pairs: tuple[str, str]) -> str:
+    """Return calls of `replace` inside each other, the first pair innermost."""
+    for old, new in pairs:
+        text = f"replace({text}, {old}, {new})"
+    return text
+
+
+BLANK = "''"
+LONG = ("'x'", f"'{'x' * 10}'")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"RETURN size({replaced(LONG[1], *[LONG] * 9)})",
+        f"MATCH (n) RETURN {replaced('n.t', *[('n.a', LONG[1])] * 6)}",
+        f"MATCH (n) RETURN {replaced('n.t', *[(LONG[0], 'n.t')] * 3)}",
+        f"MATCH (n) RETURN {replaced('n.t', *[(BLANK, LONG[1])] * 7)}",
+        "WITH 'x' AS s " + f"WITH {replaced('s', *[LONG] * 2)} AS s " * 3 + "RETURN size(s)",
+    ],
+    ids=["letters", "a value's letters", "a value's texts", "between letters", "in parts"],
+)
+def test_replacing_again_and_again_makes_no_text_of_any_size(statement: str) -> None:
+    for check in (check_read_only_cypher, check_write_cypher):
+        with pytest.raises(KnowledgeGuardError, match="values of any size"):
+            check(statement, engine="neo4j")
+
+
+@pytest.mark.parametrize(
+    "cleaned",
+    [
+        replaced("n.t", ("'&'", "'&amp;'"), ("'<'", "'&lt;'"), ("'>'", "'&gt;'"), ("'\"'", "'&quot;'"), ("'/'", "'&#47;'")),
+        replaced("toLower(n.t)", ("'ä'", "'ae'"), ("'ö'", "'oe'"), ("'ü'", "'ue'"), ("' '", "'-'"), ("'.'", "''")),
+        replaced("'Dear {name} of {city}, {greeting}'", ("'{name}'", "n.a"), ("'{city}'", "n.b"), ("'{greeting}'", "n.c")),
+        replaced("n.t", ("n.a", "''"), ("n.b", "''"), ("n.c", "' '")),
+    ],
+    ids=["escaped", "a name for an address", "a letter", "left out"],
+)
+def test_texts_are_cleaned_and_filled_in(cleaned: str) -> None:
+    check_read_only_cypher(f"MATCH (n) RETURN {cleaned} AS t, {cleaned} AS u", engine="neo4j")
+
+
+def test_no_long_text_is_put_together_a_thousand_times() -> None:
+    for statement in (
+        "RETURN reduce(s = '', i IN range(1, 1000) | s + '#')",
+        "WITH '#' AS t RETURN reduce(s = '', x IN [1] | s + t)",
+    ):
+        check_read_only_cypher(statement.replace("#", "x" * 100), engine="neo4j")
+        with pytest.raises(KnowledgeGuardError, match="A text of more than 1,000 characters cannot stand beside reduce"):
+            check_read_only_cypher(statement.replace("#", "x" * 1_001), engine="neo4j")
