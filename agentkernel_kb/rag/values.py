@@ -283,7 +283,7 @@ class IndexReport:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Return the report that `to_dict()` made a mapping of."""
-        named = {name: [Failure(**each) for each in data.get(name) or ()] for name in _NAMED}
+        named: dict[str, Any] = {name: [Failure(**each) for each in data.get(name) or ()] for name in _NAMED}
         return cls(**{**_known(cls, data), **named})
 
 
