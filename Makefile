@@ -83,7 +83,7 @@ $(VENV)/dependencies: $(METADATA)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing dependencies into $(VENV) (a minute or two, once) …"
 	$(PIP) install --upgrade pip --constraint constraints.txt
-	$(PIP) install --constraint constraints.txt '.[aws,chroma,cli,duckdb,eval,ladybug,mcp,neo4j,otel,postgres,rag,sql,starburst,testing,web]' $(filter-out .,$(PACKAGES)) --group demo
+	$(PIP) install --constraint constraints.txt '.[aws,chroma,cli,duckdb,eval,ladybug,mcp,model2vec,neo4j,onnx,otel,postgres,rag,sql,starburst,testing,web]' $(filter-out .,$(PACKAGES)) --group demo
 	@touch $@
 
 $(VENV)/installed: $(VENV)/dependencies $(SOURCES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +18,12 @@ import servers
 def chroma_server() -> servers.Server:
     """A Chroma server, `http://host:port`."""
     return servers.shared("chroma")
+
+
+@pytest.fixture(scope="session")
+def minilm_model() -> Path:
+    """The folder of all-MiniLM-L6-v2 in ONNX's format."""
+    return servers.minilm()
 
 
 @pytest.fixture(scope="session")

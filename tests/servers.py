@@ -84,6 +84,21 @@ def shared(name: str) -> Server:
         pytest.skip(reason)
 
 
+def minilm() -> Path:
+    """Return the folder of the embedding model that tests share; skips or fails the test where it cannot be fetched."""
+    if path := os.environ.get("KB_TEST_MINILM_PATH"):
+        return Path(path)
+    try:
+        with FileLock(Path(tempfile.gettempdir()) / "kb-test-minilm.lock"):
+            _script("minilm", "install")
+        return Path(_script("minilm", "path"))
+    except ServerUnavailableError as error:
+        reason = f"the model MiniLM cannot be fetched: {error}"
+        if os.environ.get("KB_REQUIRE_SERVERS") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
 @contextmanager
 def private(name: str, **settings: str) -> Generator[PrivateServer]:
     """Start a server of one's own, on a free port, which a test may kill and start again; it is stopped in the end.
@@ -180,4 +195,4 @@ def _script(name: str, command: str, settings: dict[str, str] | None = None) -> 
     )
     if done.returncode:
         raise ServerUnavailableError((done.stderr.strip().splitlines() or ["no reason given"])[-1])
-    return done.stdout.strip() if command == "url" else done.stderr.strip()
+    return done.stdout.strip() if command in ("url", "path") else done.stderr.strip()

@@ -9,7 +9,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agentkernel_kb.embed import CallableEmbedder, HashEmbedder, OpenAIEmbedder
+    from agentkernel_kb.embed import (
+        CallableEmbedder,
+        HashEmbedder,
+        Model2VecEmbedder,
+        OnnxEmbedder,
+        OpenAIEmbedder,
+        SentenceTransformerEmbedder,
+    )
     from agentkernel_kb.errors import KnowledgeNotFoundError, UnsupportedKnowledgeOperationError
     from agentkernel_kb.rag.chunk import Chunk, VectorRecord, VectorSearchResult
     from agentkernel_kb.rag.chunkers import ApproxTokenChunker, ChunkerBase, HeadingChunker, RecursiveCharacterSplitter
@@ -48,7 +55,14 @@ if TYPE_CHECKING:
     from agentkernel_kb.rag.verify import Difference, VerifyReport
 
 _HOMES = {
-    "embed": ("CallableEmbedder", "HashEmbedder", "OpenAIEmbedder"),
+    "embed": (
+        "CallableEmbedder",
+        "HashEmbedder",
+        "Model2VecEmbedder",
+        "OnnxEmbedder",
+        "OpenAIEmbedder",
+        "SentenceTransformerEmbedder",
+    ),
     "errors": ("KnowledgeNotFoundError", "UnsupportedKnowledgeOperationError"),
     "rag.chunk": ("Chunk", "VectorRecord", "VectorSearchResult"),
     "rag.chunkers": ("ApproxTokenChunker", "ChunkerBase", "HeadingChunker", "RecursiveCharacterSplitter"),
@@ -113,6 +127,8 @@ __all__ = [
     "KnowledgeBase",
     "KnowledgeNotFoundError",
     "Loader",
+    "Model2VecEmbedder",
+    "OnnxEmbedder",
     "OpenAIEmbedder",
     "ParserBase",
     "RAGAnswer",
@@ -124,6 +140,7 @@ __all__ = [
     "SearchHit",
     "SearchMode",
     "Section",
+    "SentenceTransformerEmbedder",
     "Splitter",
     "SyncKnowledge",
     "TextBlock",

@@ -35,7 +35,7 @@ class Embedding:
         self._documents, self._query = documents, query
         batch = getattr(embedder, "embed_queries", None)
         self._queries = batch if callable(batch) else None
-        self._name: object = getattr(embedder, "name", None)
+        self._embedder = embedder
         self._fingerprint: dict[str, Any] | None = None
         self.is_multimodal = bool(getattr(embedder, "supports_multimodal", False))
         self.is_lexical = isinstance(embedder, HashEmbedder)
@@ -95,8 +95,10 @@ class Embedding:
     async def fingerprint(self) -> dict[str, Any]:
         """Return what its vectors are known by: the model's name, or the vector of a probe text where it has none."""
         if self._fingerprint is None:
-            if isinstance(self._name, str) and self._name:
-                self._fingerprint = {"model": self._name}
+            # To know its name, an embedder may have to read its model's files.
+            name: object = await asyncio.to_thread(getattr, self._embedder, "name", None)
+            if isinstance(name, str) and name:
+                self._fingerprint = {"model": name}
             else:
                 (vector,) = await self.documents([_PROBE])
                 self._fingerprint = {"model": self._subject, "probe": [round(value, _ROUNDED) for value in vector[:8]]}

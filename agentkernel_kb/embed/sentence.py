@@ -1,0 +1,80 @@
+"""SentenceTransformerEmbedder: a model of the library sentence-transformers, from a folder or as an object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from agentkernel_kb.embed.calls import check_count
+from agentkernel_kb.embed.local import LocalEmbedder, files_below
+from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError
+
+
+class SentenceTransformerEmbedder(LocalEmbedder):
+    """Embeds with a model that sentence-transformers loads from a folder. Needs the extra `sentence-transformers`.
+
+    Where the model has prompts of its own for questions and passages, they stand before them. A model that is an object
+    already, which has `encode(texts)`, goes into `CallableEmbedder(model.encode, model_id=…)`.
+
+    Args:
+        path: The model's folder.
+        device: What computes, as PyTorch calls it; the processor by default.
+        normalize: Make each vector of length 1.
+        max_tokens: Most tokens of a text; what is longer is cut. By default what the model says.
+        query_prefix: Stands before each question, in place of the model's own prompt.
+        passage_prefix: Stands before each passage, in place of the model's own prompt.
+        batch_size: Most texts of one computation.
+
+    Raises:
+        AKConfigError: There is no folder, or a number is out of range.
+    """
+
+    _kind = "sentence-transformers"
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        device: str = "cpu",
+        normalize: bool = True,
+        max_tokens: int | None = None,
+        query_prefix: str = "",
+        passage_prefix: str = "",
+        batch_size: int = 32,
+    ) -> None:
+        super().__init__(path, query_prefix=query_prefix, passage_prefix=passage_prefix, batch_size=batch_size)
+        check_count("SentenceTransformerEmbedder", "max_tokens", max_tokens, optional=True)
+        if not (self._path / "modules.json").is_file():
+            raise AKConfigError(f"SentenceTransformerEmbedder: {self._path} is no folder of a model: it has no modules.json.")
+        self._device, self._normalize, self._max_tokens = device, normalize, max_tokens
+
+    def _identifying(self) -> Sequence[Path]:
+        return files_below(self._path)
+
+    def _settings(self) -> Sequence[str]:
+        return ("unit" if self._normalize else "raw", str(self._max_tokens or ""))
+
+    def _load(self) -> Any:
+        try:
+            # Its PyTorch is too large for the environment that types are checked in.
+            import sentence_transformers  # pyright: ignore[reportMissingImports]
+        except ImportError as error:
+            raise KnowledgeDependencyError("sentence-transformers", "SentenceTransformerEmbedder") from error
+        library: Any = sentence_transformers
+        try:
+            model: Any = library.SentenceTransformer(
+                str(self._path.resolve()), device=self._device, local_files_only=True, trust_remote_code=False
+            )
+        except Exception as error:  # It raises whatever the formats of its files raise.
+            raise AKConfigError(f"{self._path} is no model that can be loaded: {type(error).__name__}.") from error
+        if self._max_tokens is not None:
+            model.max_seq_length = self._max_tokens
+        return model
+
+    def _vectors(self, model: Any, texts: list[str], *, is_query: bool) -> object:
+        own = "encode_query" if is_query else "encode_document"
+        prefixed = self._query_prefix if is_query else self._passage_prefix
+        encode: Any = model.encode if prefixed else getattr(model, own, model.encode)
+        options = {"batch_size": self._batch_size, "normalize_embeddings": self._normalize, "show_progress_bar": False}
+        return encode(texts, **options).tolist()
