@@ -219,8 +219,6 @@ class RAGAnswer:
 MOST_LEFT_OUT = 1_000
 """How many sources a report names that were left out on purpose."""
 
-_NAMED = ("failed", "left_out")
-
 
 @dataclass(frozen=True)
 class Failure:
@@ -277,13 +275,14 @@ class IndexReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values."""
-        named = {name: [dict(vars(each)) for each in vars(self)[name]] for name in _NAMED}
-        return {**vars(self), "sources": list(self.sources), **named}
+        named = {"failed": self.failed, "left_out": self.left_out}
+        plain = {name: [dict(vars(each)) for each in failures] for name, failures in named.items()}
+        return {**vars(self), "sources": list(self.sources), **plain}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Return the report that `to_dict()` made a mapping of."""
-        named: dict[str, Any] = {name: [Failure(**each) for each in data.get(name) or ()] for name in _NAMED}
+        named: dict[str, Any] = {name: [Failure(**each) for each in data.get(name) or ()] for name in ("failed", "left_out")}
         return cls(**{**_known(cls, data), **named})
 
 
