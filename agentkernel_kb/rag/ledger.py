@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Protocol, cast
 
@@ -36,7 +36,7 @@ class Entry:
 
     def written(self) -> str:
         """Return the entry as text."""
-        return json.dumps(asdict(self))
+        return json.dumps({name: getattr(self, name) for name in self.__slots__})
 
     @classmethod
     def read(cls, text: str) -> Entry | None:

@@ -120,7 +120,8 @@ class DocumentGroup:
     def item(self, metadata: Mapping[str, Any]) -> SourceItem:
         """Return them as an item, with metadata added."""
         made = [
-            Document(each.text, each.source, {**each.metadata, **metadata}, each.id, each.media_type) for each in self.documents
+            Document(each.text, each.source, {**each.metadata, **metadata}, each.id, each.media_type) if metadata else each
+            for each in self.documents
         ]
 
         async def load() -> list[Document]:
