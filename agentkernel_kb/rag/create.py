@@ -11,13 +11,14 @@ from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.near import nearest
 from agentkernel_kb.rag.chunkers import ChunkerBase, RecursiveCharacterSplitter
 from agentkernel_kb.rag.embedding import Embedding
+from agentkernel_kb.rag.index.analysis import Analysis
 from agentkernel_kb.rag.knowledge import Knowledge, Progress
 from agentkernel_kb.rag.loading.loader import AutoLoader
 from agentkernel_kb.rag.protocols import AnyEmbedder, Loader, Reranker, SearchMode, Splitter, VectorStore
 from agentkernel_kb.rag.retrievers import VectorStoreRetriever, mode_of
 from agentkernel_kb.rag.stores import LEXICAL_SHARE, SEMANTIC_SHARE, InMemoryVectorStore, SQLiteVectorStore
 
-_OPTIONS = {"memory": (), "sqlite": ("path", "namespace"), "vector": ()}
+_OPTIONS = {"memory": ("language",), "sqlite": ("path", "namespace", "language"), "vector": ()}
 """The backends that are named, each with the arguments of its own."""
 
 
@@ -46,7 +47,8 @@ def create_knowledge(
 
     Args:
         backend: `memory`; `sqlite`, with `path=` and, if wanted, `namespace=`; `vector`, with `store=`; or a retriever, or a
-            search function.
+            search function. The first two take a `language=`, such as `german`, whose inflections keyword search knows; the
+            default is `english`. Scripts that one language stands for, such as Cyrillic, are known whatever it is.
         name: Name for agents; also the namespace in a file, where none is given.
         description: What the corpus holds, in plain words.
         sources: What to index first: paths, folders, URLs, texts, documents; or a list of them.
@@ -116,12 +118,14 @@ def _store(backend: str, store: VectorStore | None, share: float, name: str, opt
         raise AKConfigError("store= goes with the backend 'vector', and 'vector' needs it.")
     if store is not None:
         return store
+    language = options.get("language")
+    analysis = None if language is None else Analysis(language, stemming=True)
     if backend == "memory":
-        return InMemoryVectorStore(vector_share=share)
+        return InMemoryVectorStore(analysis=analysis, vector_share=share)
     path = options.get("path")
     if not isinstance(path, str | Path) or not str(path):
         raise AKConfigError(f"The backend 'sqlite' needs path=, the file that holds the corpus, not {path!r}.")
-    return SQLiteVectorStore(path, options.get("namespace") or name, vector_share=share)
+    return SQLiteVectorStore(path, options.get("namespace") or name, analysis=analysis, vector_share=share)
 
 
 def _refuse(backend: str, known: Sequence[str], given: Mapping[str, Any]) -> None:

@@ -32,6 +32,7 @@ class RAGManager(KnowledgeBase):
         namespace: Without `knowledge`: name of the corpus in the file.
         sources: Without `knowledge`: what is indexed first.
         where: Without `knowledge`: the application's scope.
+        language: Without `knowledge`: the language whose inflections search knows, such as `german`; English by default.
         read_only: Agents may not write.
 
     Raises:
@@ -48,9 +49,10 @@ class RAGManager(KnowledgeBase):
         namespace: str | None = None,
         sources: list[str] | None = None,
         where: dict[str, Any] | None = None,
+        language: str | None = None,
         read_only: bool = False,
     ) -> None:
-        made = {"path": path, "namespace": namespace, "sources": sources, "where": where}
+        made = {"path": path, "namespace": namespace, "sources": sources, "where": where, "language": language}
         self._knowledge = _made(name, made) if knowledge is None else _given(knowledge, made)
         managed = self._knowledge.managed and hasattr(self._knowledge.store, "chunks")
         capabilities = KnowledgeCapabilities(
