@@ -30,10 +30,11 @@ class Lexicon:
 
     def __init__(self, extra: str = "eval") -> None:
         try:
+            from rapidfuzz import process
             from rapidfuzz.distance import OSA
         except ImportError as error:
             raise KnowledgeDependencyError(extra, "Spelling") from error
-        self._distance = OSA.distance
+        self._extract, self._distance = process.extract, OSA.distance
         self._alike: dict[tuple[str, int], list[str]] = {}
 
     def add(self, word: str) -> None:
@@ -47,8 +48,9 @@ class Lexicon:
         if len(word) < _SHORTEST or not word.isalpha():
             return []
         edits = 1 if len(word) < _LONG else 2
-        compared = {other: self._distance(word, other, score_cutoff=edits) for other in self._candidates(word, edits)}
-        return [(distance, other) for other, distance in compared.items() if distance <= edits]
+        candidates = list(self._candidates(word, edits))
+        found = self._extract(word, candidates, scorer=self._distance, score_cutoff=edits, limit=None)
+        return list({(int(distance), other) for other, distance, _ in found})
 
     def _candidates(self, word: str, edits: int) -> Iterator[str]:
         ends = (word[0],) if len(word) < _SHORT else (word[:2], _last(word))
