@@ -23,6 +23,7 @@ _READERS = 4
 _READER_CACHE_KB = 2_048
 _WRITER_CACHE_KB = 4_096
 _TERMS_IN_MEMORY = 9 << 20
+_MOST_PARTS = 256  # Of an index that is being made; they are merged once, at the end.
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 # FTS5 reports a damaged index of its own, and a table that is gone, as plain errors.
 _DAMAGED_WORDS = ("malformed", "fts5: corruption", "no such table", "no such column", "vtable constructor")
@@ -78,6 +79,17 @@ def create_tables(connection: sqlite3.Connection) -> None:
         raise
     connection.execute("INSERT INTO words(words, rank) VALUES ('hashsize', ?)", (_TERMS_IN_MEMORY,))
     connection.execute("INSERT INTO words(words, rank) VALUES ('automerge', 4)")
+
+
+@contextmanager
+def scratch() -> Generator[sqlite3.Connection]:
+    """Open an empty index that is nowhere, and gone at the end."""
+    connection = connect("")
+    try:
+        create_tables(connection)
+        yield connection
+    finally:
+        connection.close()
 
 
 class _Connections:
@@ -257,11 +269,13 @@ def make(path: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
         connection.execute("PRAGMA journal_mode = OFF")
         create_tables(connection)
         connection.execute("INSERT INTO words(words, rank) VALUES ('automerge', 0)")
+        connection.execute("INSERT INTO words(words, rank) VALUES ('crisismerge', ?)", (_MOST_PARTS,))
         connection.execute("BEGIN")
         fill(connection)
         connection.execute("COMMIT")
         connection.execute("INSERT INTO words(words) VALUES ('optimize')")
         connection.execute("INSERT INTO words(words, rank) VALUES ('automerge', 4)")
+        connection.execute("INSERT INTO words(words, rank) VALUES ('crisismerge', 16)")
         connection.executescript(schema.INDEXES)
         connection.execute("INSERT INTO meta VALUES ('format', ?)", (schema.FORMAT,))
         connection.execute("PRAGMA journal_mode = WAL")

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Self, TypeVar
 
 from agentkernel_kb.errors import KnowledgeConnectionError, KnowledgeError, KnowledgeStateError, KnowledgeTimeoutError
+from agentkernel_kb.okf import database as db
 from agentkernel_kb.okf import rows
-from agentkernel_kb.okf.database import Database
 from agentkernel_kb.okf.frontmatter import FrontmatterError, read_head, split
 from agentkernel_kb.okf.parser import decode
 from agentkernel_kb.okf.paths import is_document, reserved_kind
@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 ROOT_INDEX = "index.md"
 _BATCH = 200
+_PORTION, _PORTION_CHARS = 500, 1 << 20
 _MOST_SKIPPED = 1_000
 
 _SEEN = "CREATE TEMP TABLE seen (path TEXT PRIMARY KEY, version TEXT NOT NULL) WITHOUT ROWID"
@@ -79,15 +80,16 @@ def fill(connection: sqlite3.Connection, bundle: Bundle) -> None:
         KnowledgeConnectionError: The store cannot be used.
     """
     started = rows.now()
-    listing = _list(connection, bundle)
-    profile, _ = _profile(connection, bundle)
-    with _Inserter(connection) as inserter:
-        for batch in _batches(_read(connection, bundle, profile, everything=True)):
-            inserter.put(batch)
+    with db.scratch() as empty:  # A connection does one thing at a time, and `connection` is busy with what was read already.
+        listing = _list(empty, bundle)
+        profile, _ = _profile(empty, bundle)
+        with _Inserter(connection) as inserter:
+            for batch in _portions(_read(empty, bundle, profile, everything=True)):
+                inserter.put(batch)
     _finish(connection, listing, profile, started)
 
 
-def update(database: Database, bundle: Bundle) -> int:
+def update(database: db.Database, bundle: Bundle) -> int:
     """Bring an index up to date. Until all has been read nothing changes; then everything does at once.
 
     Returns:
@@ -102,7 +104,7 @@ def update(database: Database, bundle: Bundle) -> int:
         profile, everything = _profile(connection, bundle)
         connection.execute(_STAGED)
         read = 0
-        for batch in _batches(_read(connection, bundle, profile, everything=everything)):
+        for batch in _portions(_read(connection, bundle, profile, everything=everything)):
             connection.execute("BEGIN")
             connection.executemany(_STAGE, batch)
             connection.execute("COMMIT")
@@ -219,7 +221,7 @@ def _apply_staged(connection: sqlite3.Connection, started: float) -> None:
     # What was written since the walk began is newer than what the walk saw.
     connection.execute("DELETE FROM temp.staged WHERE path IN (SELECT path FROM main.document WHERE written >= ?)", (started,))
     cursor = connection.execute("SELECT * FROM temp.staged ORDER BY path")
-    for batch in _batches(map(Row._make, cursor)):
+    for batch in _portions(map(Row._make, cursor)):
         rows.put(connection, batch, new=False)
 
 
@@ -229,10 +231,24 @@ def _finish(connection: sqlite3.Connection, listing: _Listing, profile: Profile,
     rows.set_meta(connection, okf_version=profile.version, truncated=int(listing.truncated), refreshed=started)
 
 
-def _batches(items: Iterable[T], size: int = _BATCH) -> Iterator[list[T]]:
+def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     iterator = iter(items)
     while batch := list(islice(iterator, size)):
         yield batch
+
+
+def _portions(read: Iterable[Row]) -> Iterator[list[Row]]:
+    """Yield documents in portions that are worth a statement and do not fill the memory."""
+    portion: list[Row] = []
+    chars = 0
+    for row in read:
+        portion.append(row)
+        chars += len(row.body)
+        if len(portion) >= _PORTION or chars >= _PORTION_CHARS:
+            yield portion
+            portion, chars = [], 0
+    if portion:
+        yield portion
 
 
 class _Inserter:
@@ -240,7 +256,7 @@ class _Inserter:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._batches: queue.Queue[list[Row] | None] = queue.Queue(maxsize=2)
+        self._batches: queue.Queue[list[Row] | None] = queue.Queue(maxsize=1)
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._work, name="okf-index", daemon=True)
 

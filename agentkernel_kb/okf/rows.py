@@ -8,6 +8,7 @@ import sqlite3
 import time
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from agentkernel_kb.lexical.text import fold, index_text
@@ -31,6 +32,7 @@ TAGS_JOINED = "\n"
 _DATE_HEADING = re.compile(r"^##(?!#)[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
 _MOST_FAULTS = 20
+_TOGETHER = 100
 
 
 class Row(NamedTuple):
@@ -51,6 +53,7 @@ class Row(NamedTuple):
     faults: str
 
 
+_WORDS = "rowid, title, tags, type, description, body, every"
 STAGED_COLUMNS = ", ".join(Row._fields)
 
 
@@ -175,22 +178,38 @@ def put(connection: sqlite3.Connection, rows: Sequence[Row], *, new: bool, writt
         take_out(connection, [row.path for row in rows])
     (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM document").fetchone()
     numbered = list(enumerate(rows, last + 1))
-    connection.executemany(
-        "INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [_document(number, row, written or 0.0) for number, row in numbered],
-    )
-    connection.executemany("INSERT INTO body VALUES (?, ?)", [(number, row.body) for number, row in numbered if row.body])
-    connection.executemany(
-        "INSERT INTO words(rowid, title, tags, type, description, body, every) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [
-            (number, *_indexed(row.path, row.title, row.tags, row.type, row.description, row.body))
-            for number, row in numbered
-            if row.kind == schema.CONCEPT
-        ],
-    )
-    connection.executemany("INSERT OR IGNORE INTO tag VALUES (?, ?)", _tags(numbered))
-    connection.executemany("INSERT INTO link VALUES (?, ?, ?, ?)", _links(numbered))
-    connection.executemany("INSERT INTO fault VALUES (?, ?, ?, ?, ?)", _faults(rows))
+    insert = _insert_together if new else _insert_singly
+    insert(connection, "OR FAIL INTO document", [_document(number, row, written or 0.0) for number, row in numbered])
+    insert(connection, "OR FAIL INTO body", [(number, row.body) for number, row in numbered if row.body])
+    insert(connection, f"INTO words({_WORDS})", [_words(number, row) for number, row in numbered if row.kind == schema.CONCEPT])
+    insert(connection, "OR IGNORE INTO tag", list(_tags(numbered)))
+    insert(connection, "OR FAIL INTO link", list(_links(numbered)))
+    insert(connection, "OR FAIL INTO fault", list(_faults(rows)))
+
+
+def _insert_singly(connection: sqlite3.Connection, into: str, values: list[tuple[object, ...]]) -> None:
+    if values:
+        connection.executemany(f"INSERT {into} VALUES {_marks(values[0])}", values)  # noqa: S608 - names of tables
+
+
+def _insert_together(connection: sqlite3.Connection, into: str, values: list[tuple[object, ...]]) -> None:
+    """Insert many rows with few statements.
+
+    Each statement lets go of the interpreter while it runs, and where another thread computes, one for each row waits longer to
+    get it back than the row takes. `OR FAIL` spares a savepoint, at which the full-text index writes out what it has gathered.
+    """
+    width = len(values[0]) if values else 1
+    together = min(_TOGETHER, connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width)
+    whole = len(values) - len(values) % together
+    for start in range(0, whole, together):
+        some = values[start : start + together]
+        marks = ", ".join([_marks(some[0])] * together)
+        connection.execute(f"INSERT {into} VALUES {marks}", list(chain.from_iterable(some)))  # noqa: S608 - names of tables
+    _insert_singly(connection, into, values[whole:])
+
+
+def _marks(row: tuple[object, ...]) -> str:
+    return f"({', '.join('?' * len(row))})"
 
 
 def take_out(connection: sqlite3.Connection, paths: Iterable[str]) -> int:
@@ -207,8 +226,7 @@ def take_out(connection: sqlite3.Connection, paths: Iterable[str]) -> int:
         number, kind, title, tags, kind_of_thing, description, body = found
         if kind == schema.CONCEPT:  # An index without its own texts is told what to forget.
             connection.execute(
-                "INSERT INTO words(words, rowid, title, tags, type, description, body, every) "
-                "VALUES ('delete', ?, ?, ?, ?, ?, ?, ?)",
+                f"INSERT INTO words(words, {_WORDS}) VALUES ('delete', ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - names of columns
                 (number, *_indexed(path, title, tags, kind_of_thing, description, body)),
             )
         connection.execute("DELETE FROM body WHERE id = ?", (number,))
@@ -250,6 +268,10 @@ def _document(number: int, row: Row, written: float) -> tuple[object, ...]:
         row.status,
         row.deadline,
     )
+
+
+def _words(number: int, row: Row) -> tuple[object, ...]:
+    return (number, *_indexed(row.path, row.title, row.tags, row.type, row.description, row.body))
 
 
 def _indexed(path: str, title: str, tags: str, kind: str, description: str, body: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import sqlite3
 import sys
 import threading
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -68,6 +69,42 @@ def test_x8_a_start_reads_only_what_changed_and_forgets_what_is_gone(tmp_path: P
         [],
     ]
     assert backend.bundle.concept_count == 150
+    backend.close()
+
+
+def test_x8_an_index_made_at_once_says_what_one_that_grew_says(tmp_path: Path):
+    body = "[a](/c{:03}.md) [b](c{:03}.md)\n知識 body{} shared"
+    documents: dict[str, str | bytes] = {
+        f"c{n:03}.md": concept(f"Título {n}", body.format(n * 7 % 230, n // 2, n), tags=f"[t{n % 9}, é]") for n in range(230)
+    }
+    documents |= {f"bad{n}.md": "---\ntype: [\n---\n" for n in range(3)}
+    documents |= {"empty.md": "---\ntype: Note\n---\n", "log.md": "## x\n"}
+    folder = write(tmp_path / "x", dict(list(documents.items())[:10]))
+    grown = opened(folder, index=tmp_path / "grown")
+    write(folder, documents)
+    grown.reload()
+    made = opened(folder, index=tmp_path / "made")
+    for query in ("shared", "body42", "識", "título tag:é", "tag:t3 path:c0*", '"body7 shared"', "type:Note"):
+        assert made.search(query, 300) == grown.search(query, 300) != []
+    assert made.fetch(sorted(documents)) == grown.fetch(sorted(documents))
+    assert made.bundle == grown.bundle
+    assert made.bundle.diagnostic_count == 4
+    made.close()
+    grown.close()
+
+
+def test_x8_large_documents_are_not_gathered_in_memory(tmp_path: Path):
+    folder = write(tmp_path / "x", {f"c{n:02}.md": concept(f"Title {n}", "-" * (1 << 18)) for n in range(40)})
+    tracemalloc.start()
+    backend = opened(folder, index=tmp_path / "index")
+    made = tracemalloc.get_traced_memory()[1]
+    write(folder, {f"c{n:02}.md": concept(f"Title {n}", "=" * (1 << 18)) for n in range(40)})
+    tracemalloc.reset_peak()
+    backend.reload()
+    refreshed = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert max(made, refreshed) < 9 << 20
+    assert backend.bundle.concept_count == 40
     backend.close()
 
 
