@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from agentkernel_kb.errors import AKConfigError, KnowledgeGuardError
-from agentkernel_kb.guard.sql import analyse_read
+from agentkernel_kb.guard.sql import ReadStatement, analyse_read
 
 
 def fallback_limit(statement: str, *, dialect: str, limit: int, allow: Collection[str] = ()) -> str:
@@ -27,12 +27,26 @@ def fallback_limit(statement: str, *, dialect: str, limit: int, allow: Collectio
     """
     if limit < 0:
         raise AKConfigError(f"A limit is at least 0, not {limit}")
-    place = analyse_read(statement, dialect=dialect, allow=allow).limit_at
-    if place is None:
+    read = analyse_read(statement, dialect=dialect, allow=allow)
+    if read.limit_at is None:
         return statement
-    limited = f"{statement[:place]} LIMIT {limit}{statement[place:]}"
+    limited = with_limit(statement, read, limit)
     try:
         proven = analyse_read(limited, dialect=dialect, allow=allow)
     except KnowledgeGuardError:  # It may have become too long.
         return statement
     return limited if proven.limit == limit else statement
+
+
+def with_limit(statement: str, read: ReadStatement, limit: int) -> str:
+    """Return a proven statement with `LIMIT limit` where its proof found a place for one, and else as it is.
+
+    Unlike `fallback_limit` it does not prove the longer statement anew, which takes as long as the first time.
+
+    Args:
+        statement: The statement.
+        read: What its proof found out.
+        limit: Most rows, at least 0.
+    """
+    place = read.limit_at
+    return statement if place is None else f"{statement[:place]} LIMIT {limit}{statement[place:]}"

@@ -17,7 +17,7 @@ from agentkernel_kb.errors import (
     KnowledgeQueryError,
     KnowledgeStateError,
 )
-from agentkernel_kb.guard import ReadStatement, analyse_read
+from agentkernel_kb.guard import ReadStatement, analyse_read, with_limit
 from agentkernel_kb.guard.lexer import folded
 from agentkernel_kb.identity import required_identity
 from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
@@ -255,8 +255,10 @@ class SQLManager(KnowledgeBase):
             required_identity(self.backend_name)
         read = self._proven(statement, allow)
         most = most_rows(limit, max_rows, has_own=read.has_limit)
+        # PostgreSQL's rows are bounded by a query around the statement, which measures them too.
+        sent = statement if self._lock.dialect in SERVERS else with_limit(statement, read, most + 1)
         try:
-            fetched = reader.fetch(statement, most, deadline)
+            fetched = reader.fetch(sent, most, deadline)
         except KnowledgeQueryError as error:
             raise self._with_near_names(error) from error.__cause__
         return RecordPage(row_records(fetched.columns, fetched.rows, self.backend_name), more=fetched.more)

@@ -48,6 +48,19 @@ def engine_alone(database: Path) -> Iterator[Reader]:
     reader.close()
 
 
+# A LIMIT for statements that have none.
+
+
+def test_of_many_sorted_rows_only_those_that_are_asked_for_are_kept(kb: SQLManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentkernel_kb.sql.sqlite.MAX_WORKING_BYTES", 8_000_000)
+    numbers = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 20000)"
+    sorted_rows = f"{numbers} SELECT n, printf('%1000d', n) AS wide FROM c ORDER BY wide DESC"
+    found = kb.query(sorted_rows, limit=2)
+    assert ([record["metadata"]["row"]["n"] for record in found], found.more) == ([20000, 19999], True)
+    with pytest.raises(KnowledgeQueryError, match="bytes of memory"):
+        kb.query(f"{sorted_rows} LIMIT 20000")
+
+
 # Time.
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentkernel_kb import AKConfigError, KnowledgeGuardError
-from agentkernel_kb.guard import fallback_limit
+from agentkernel_kb.guard import analyse_read, fallback_limit, with_limit
 
 DIALECTS = ["duckdb", "postgres", "sqlite", "trino"]
 
@@ -92,3 +92,10 @@ def test_a_negative_limit_is_an_error_of_whoever_wrote_it() -> None:
 def test_allowed_functions_may_stand_in_what_is_limited() -> None:
     statement = "SELECT * FROM TABLE(kb.system.sheet(id => 'x'))"
     assert fallback_limit(statement, dialect="trino", limit=1, allow=["kb.system.sheet"]) == statement + " LIMIT 1"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("statement", ["SELECT a FROM t; -- LIMIT 5", "SELECT a FROM t LIMIT 5", "EXPLAIN SELECT a FROM t"])
+def test_what_is_proven_already_gets_the_same_limit_without_a_second_proof(dialect: str, statement: str) -> None:
+    read = analyse_read(statement, dialect=dialect)
+    assert with_limit(statement, read, 7) == limited(statement, dialect)
