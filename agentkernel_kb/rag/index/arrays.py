@@ -67,17 +67,12 @@ class Arithmetic(Protocol):
         """Return how many slots are among those that are selected."""
         ...
 
-    def add_term(
-        self,
-        scores: Scores,
-        slots: array[int],
-        counts: array[int],
-        lengths: array[int],
-        weight: float,
-        fixed: float,
-        by_length: float,
-    ) -> None:
-        """Add a term's share to the slots that have it: `weight · count / (count + (fixed + by_length · length))`."""
+    def norms(self, lengths: array[int], fixed: float, by_length: float) -> Scores:
+        """Return for each slot a fixed number and one times its length."""
+        ...
+
+    def add_term(self, scores: Scores, slots: array[int], counts: array[int], norms: Scores, weight: float) -> None:
+        """Add a term's share to the slots that have it: `weight · count / (count + norm)`."""
         ...
 
     def times(self, scores: Scores, factor: float) -> Scores:
@@ -133,19 +128,14 @@ class PlainArithmetic:
         """Return how many slots are among those that are selected."""
         return sum(map(selected.mask.__getitem__, slots))
 
-    def add_term(
-        self,
-        scores: Scores,
-        slots: array[int],
-        counts: array[int],
-        lengths: array[int],
-        weight: float,
-        fixed: float,
-        by_length: float,
-    ) -> None:
+    def norms(self, lengths: array[int], fixed: float, by_length: float) -> Scores:
+        """Return for each slot a fixed number and one times its length."""
+        return [fixed + by_length * length for length in lengths]
+
+    def add_term(self, scores: Scores, slots: array[int], counts: array[int], norms: Scores, weight: float) -> None:
         """Add a term's share to the slots that have it."""
         for slot, count in zip(slots, counts, strict=True):
-            scores[slot] += weight * count / (count + (fixed + by_length * lengths[slot]))
+            scores[slot] += weight * count / (count + norms[slot])
 
     def times(self, scores: Scores, factor: float) -> Scores:
         """Return each score times a number."""
@@ -212,22 +202,15 @@ class NumpyArithmetic:
         np = self._np
         return int(np.count_nonzero(np.frombuffer(selected.mask, dtype=np.uint8)[np.frombuffer(slots, dtype=np.uint32)]))
 
-    def add_term(
-        self,
-        scores: Scores,
-        slots: array[int],
-        counts: array[int],
-        lengths: array[int],
-        weight: float,
-        fixed: float,
-        by_length: float,
-    ) -> None:
+    def norms(self, lengths: array[int], fixed: float, by_length: float) -> Scores:
+        """Return for each slot a fixed number and one times its length."""
+        return fixed + by_length * self._np.frombuffer(lengths, dtype=self._np.uint32)
+
+    def add_term(self, scores: Scores, slots: array[int], counts: array[int], norms: Scores, weight: float) -> None:
         """Add a term's share to the slots that have it."""
         np = self._np
         places, count = np.frombuffer(slots, dtype=np.uint32), np.frombuffer(counts, dtype=np.uint16)
-        below = fixed + by_length * np.frombuffer(lengths, dtype=np.uint32)[places]
-        below += count
-        scores[places] += weight * count / below
+        scores[places] += weight * count / (count + norms[places])
 
     def times(self, scores: Scores, factor: float) -> Scores:
         """Return each score times a number."""

@@ -22,7 +22,7 @@ Question = Callable[[Population], Mapping[str, float]]
 """Returns the terms of a question with their weights, given what may be found."""
 
 _REBUILT_FROM = 1_000
-_MOST_SELECTIONS = 32
+_MOST_SELECTIONS = 16
 
 
 @dataclass(frozen=True, slots=True)

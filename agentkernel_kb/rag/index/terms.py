@@ -106,6 +106,8 @@ class TermIndex:
 class Population:
     """What is counted of the chunks that a search may find, and of no others: these have no share in its scores.
 
+    It holds as long as nothing is added or dropped.
+
     Args:
         terms: The words of all chunks.
         use: The arithmetic.
@@ -117,7 +119,8 @@ class Population:
         self._terms, self._use, self._selected = terms, use, selected
         self.count = count
         total = terms.total if selected is None else use.total(terms.lengths, selected)
-        self._usual = total / count if count and total else 1.0
+        usual = total / count if count and total else 1.0
+        self._norms: Scores = use.norms(terms.lengths, K1 * (1 - B), K1 * B / usual)
         self._having: dict[str, int] = {}
 
     def having(self, term: str) -> int:
@@ -143,10 +146,9 @@ class Population:
     def add(self, scores: Scores, weights: Mapping[str, float]) -> float:
         """Add what BM25 gives each slot for weighted terms, and return the most that it can give for them."""
         most = 0.0
-        fixed, by_length = K1 * (1 - B), K1 * B / self._usual
         for term, weight in weights.items():
             share = weight * self.rarity(term)
             most += share
             if (found := self._terms.postings(term)) is not None:
-                self._use.add_term(scores, *found, self._terms.lengths, share, fixed, by_length)
+                self._use.add_term(scores, *found, self._norms, share)
         return most
