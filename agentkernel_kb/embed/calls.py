@@ -8,9 +8,13 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, cast
 
-from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, KnowledgeError
+from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, KnowledgeConnectionError, KnowledgeError
 
 Vectors = list[list[float]]
+
+_PASSING_STATUSES = frozenset((408, 409, 429, 500, 502, 503, 504))
+_REFUSED_STATUSES = frozenset((401, 403))
+_PASSING = frozenset(("APIConnectionError", "APITimeoutError"))
 
 
 async def call(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
@@ -79,8 +83,22 @@ def checked(returned: object, expected: int, subject: str, dimensions: int | Non
 
 
 def failure(error: Exception, subject: str) -> KnowledgeError:
-    """Return what to raise for whatever an embedding function raised, whose text may hold a key."""
-    return error if isinstance(error, KnowledgeError) else KnowledgeBackendError(f"{subject} failed: {type(error).__name__}.")
+    """Return what to raise for whatever an embedding function raised, whose text may hold a key.
+
+    Where no text can be embedded, since nobody answers, lets us in or has time for us, it is a `KnowledgeConnectionError`.
+    """
+    if isinstance(error, KnowledgeError):
+        return error
+    said = f"{subject} failed: {type(error).__name__}."
+    if getattr(error, "status_code", None) in _REFUSED_STATUSES:
+        return KnowledgeConnectionError(said, state="unauthorized")
+    return KnowledgeConnectionError(said) if may_pass(error) else KnowledgeBackendError(said)
+
+
+def may_pass(error: BaseException) -> bool:
+    """Tell whether a call may do better a moment later."""
+    is_known = isinstance(error, ConnectionError | TimeoutError) or type(error).__name__ in _PASSING
+    return is_known or getattr(error, "status_code", None) in _PASSING_STATUSES
 
 
 def check_count(subject: str, name: str, value: object, *, optional: bool = False) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from agentkernel_kb.embed.calls import Vectors, call, check_count, checked, failure, in_batches, texts_of
+from agentkernel_kb.embed.calls import Vectors, call, check_count, checked, failure, in_batches, may_pass, texts_of
 from agentkernel_kb.errors import AKConfigError
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
 
-_REPEATED_STATUSES = frozenset((408, 409, 429, 500, 502, 503, 504))
 _MOST_WAIT_SECONDS = 60.0
 
 
@@ -100,7 +99,7 @@ class OpenAIEmbedder:
             asked["dimensions"] = self._dimensions
         try:
             async for attempt in AsyncRetrying(
-                stop=stop_after_attempt(self._attempts), wait=_wait, retry=retry_if_exception(_may_pass), reraise=True
+                stop=stop_after_attempt(self._attempts), wait=_wait, retry=retry_if_exception(may_pass), reraise=True
             ):
                 with attempt:
                     answer = await call(self._create, **asked)
@@ -116,14 +115,6 @@ class OpenAIEmbedder:
 def _in_order(answer: Any) -> list[Any]:
     """Return the vectors of an answer in the order of their texts, which each names by number."""
     return [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
-
-
-def _may_pass(error: BaseException) -> bool:
-    """Tell whether a call may do better a moment later."""
-    return getattr(error, "status_code", None) in _REPEATED_STATUSES or type(error).__name__ in (
-        "APIConnectionError",
-        "APITimeoutError",
-    )
 
 
 def _wait(state: RetryCallState) -> float:

@@ -1,4 +1,4 @@
-"""How sources become chunks: in stages that overlap, each source once however it is spelled, the new before the old goes (P2)."""
+"""How sources become chunks: in stages that overlap, each once however it is spelled, the new before the old goes (P2, P7)."""
 
 from __future__ import annotations
 
@@ -233,6 +233,34 @@ async def test_a_model_that_is_gone_is_asked_once_and_what_is_stored_stays(kind:
     assert (report.documents + len(report.failed), len(calls)) == (1_500, 2)
     again = await knowledge.add(given)
     assert (again.unchanged, again.documents, again.failed) == (report.documents, len(report.failed), [])
+
+
+class RateLimitError(Exception):
+    """What a client raises that has tried long enough."""
+
+    status_code = 429
+
+
+class AuthenticationError(Exception):
+    status_code = 401
+
+
+@pytest.mark.parametrize("error", [RateLimitError, AuthenticationError, ConnectionRefusedError, TimeoutError])
+async def test_a_service_without_time_for_any_text_is_not_asked_for_each(tmp_path: Path, error: type[Exception]):
+    calls: list[int] = []
+
+    def busy(texts: list[str]) -> list[list[float]]:
+        calls.append(len(texts))
+        if len(calls) == 1:
+            raise error("Bearer hunter2")
+        return HashEmbedder(8)(texts)
+
+    knowledge = made("sqlite", tmp_path, embedder=CallableEmbedder(busy, model_id="busy", batch_size=10_000))
+    given = [Document(f"Text {n}.", f"{n}.md") for n in range(600)]
+    report = await knowledge.add(given)
+    assert (len(report.failed), calls) == (600, [256])
+    assert {each.reason for each in report.failed} == {f"embed_documents failed: {error.__name__}."}
+    assert (await knowledge.add(given)).documents == 600
 
 
 # Stores without `replace`: the new first.
