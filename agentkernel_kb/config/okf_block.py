@@ -114,7 +114,7 @@ def _faults_between_agents(data: Any, key: Key) -> Iterator[Finding]:
 
 def _faults_of(name: str, database: Mapping[str, Any], here: Key) -> Iterator[Finding]:
     named = {role: set(map(str, _listed(database.get(role)))) for role in ROLES}
-    if not any(named.values()):
+    if not any(named.values()) and all(isinstance(database.get(role), list | None) for role in ROLES):
         yield Finding(here, f"database '{name}' names no agent: give it a consumer, a producer or a curator.")
     for agent in sorted(named["producer"] & named["curator"]):
         yield Finding(here, f"agent '{agent}' is both producer and curator of '{name}': make it one of them.")
@@ -151,4 +151,6 @@ def _fault(detail: Mapping[str, Any], key: Key) -> Finding:
         return Finding((*key, *path[:-1]), f"'{path[-1]}' is missing.")
     if detail["type"] in ("model_type", "dict_type"):
         return Finding((*key, *path), "must be a mapping of names to values.")
+    if detail["type"] == "list_type":
+        return Finding((*key, *path), "must be a list of names, such as [Support_Agent].")
     return Finding((*key, *path), f"{detail['msg'][0].lower()}{detail['msg'][1:]}.")

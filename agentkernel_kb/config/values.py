@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Callable, Collection, Mapping
 from datetime import date
@@ -99,6 +100,8 @@ def _findings(error: ValidationError, kind: Kind, value: Any, key: Key) -> list[
     if place is not None:
         item: Any = get_args(container)[-1]
         return [Finding((*key, place), f"must be {expected(item)}.{_QUOTES if item is str else ''}")]
+    if isinstance(value, float) and not math.isfinite(value):
+        return [Finding(key, f"must be {expected(kind.type)}, and a finite one.")]
     choices = _choices(kind.type)
     hint = did_you_mean(value, map(str, choices)) if isinstance(value, str) else ""
     found = f", not {said(value)}" if not choices and said(value) != expected(kind.type) else ""

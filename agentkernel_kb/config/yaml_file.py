@@ -171,7 +171,7 @@ class _Reader:
         merged: list[yaml.Node] = []
         for name_node, value_node in cast("list[tuple[yaml.Node, yaml.Node]]", node.value):
             if name_node.tag == _MERGE:
-                merged += self._merged(value_node)
+                merged += self._merged(name_node, value_node)
                 continue
             if not isinstance(name_node, yaml.ScalarNode):
                 raise _fault_at(name_node, "a key is a text, and neither a list nor a mapping")
@@ -188,11 +188,11 @@ class _Reader:
             found = {**self.value(each, key), **found}
         return found
 
-    def _merged(self, node: yaml.Node) -> list[yaml.Node]:
+    def _merged(self, name: yaml.Node, node: yaml.Node) -> list[yaml.Node]:
         """Return the mappings that `<<` takes in; those named first count."""
         nodes = cast("list[yaml.Node]", node.value) if isinstance(node, yaml.SequenceNode) else [node]
         if not all(isinstance(each, yaml.MappingNode) for each in nodes):
-            raise _fault_at(node, "<< takes an alias of a mapping, or a list of those")
+            raise _fault_at(name, "<< takes an alias of a mapping, or a list of those")
         return nodes
 
 
