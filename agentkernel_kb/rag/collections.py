@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
@@ -11,7 +12,7 @@ from agentkernel_kb.errors import AKConfigError, UnsupportedKnowledgeOperationEr
 from agentkernel_kb.rag.chunk import VectorRecord, VectorSearchResult
 from agentkernel_kb.rag.protocols import SearchMode
 from agentkernel_kb.rag.scope import only
-from agentkernel_kb.rag.stores.arguments import check_records, check_search
+from agentkernel_kb.rag.stores.arguments import check_records, check_search, names_of
 from agentkernel_kb.rag.values import DocumentSummary, SearchHit, fill_ranks
 from agentkernel_kb.rag.where import Filter, parse_where
 
@@ -115,19 +116,21 @@ class CollectionStore:
         """Delete the documents that are named and meet `where`, and return how many chunks they had.
 
         Raises:
-            AKConfigError: No criterion is given.
+            AKConfigError: No criterion is given, or one is faulty.
             UnsupportedKnowledgeOperationError: Chunks are named.
         """
         condition = where if isinstance(where, Filter) else parse_where(where)
+        names_of("ids", ids)
+        documents, origins = names_of("document_ids", document_ids), names_of("sources", sources)
         if ids is not None or any(each.key in ("id", "chunk_id") for each in condition.conditions):
             raise UnsupportedKnowledgeOperationError("This store deletes whole documents and no single chunks.")
-        if document_ids is None and sources is None and not condition:
+        if documents is None and origins is None and not condition:
             raise AKConfigError("delete() needs a criterion: document_ids, sources or where.")
-        everything = document_ids is None and sources is None
+        everything = documents is None and origins is None
         gone = [
             each
             for each in await self.list_documents(condition)
-            if everything or each.document_id in set(document_ids or ()) or each.source in set(sources or ())
+            if everything or each.document_id in (documents or ()) or each.source in (origins or ())
         ]
         for each in gone:
             await self._store.delete(self._collection, each.document_id)
@@ -156,8 +159,10 @@ class CollectionStore:
         condition = where if isinstance(where, Filter) else parse_where(where)
         found = await self.results(query_vector, k, condition)
         hits = [
-            SearchHit(each.chunk.text, each.score, each.chunk.source, each.chunk.metadata, each.document_id, each.chunk.id)
-            for each in found
+            SearchHit(
+                each.chunk.text, each.score, each.chunk.source, deepcopy(each.chunk.metadata), each.document_id, each.chunk.id
+            )
+            for each in sorted(found, key=lambda each: (-each.score, each.chunk.id))
         ]
         return fill_ranks(hit for hit in hits if score_threshold is None or (hit.score or 0.0) >= score_threshold)
 

@@ -15,6 +15,7 @@ from agentkernel_kb.rag import (
     ApproxTokenChunker,
     Chunk,
     ChunkerBase,
+    CollectionStore,
     DataBlock,
     Document,
     DocumentSummary,
@@ -232,6 +233,19 @@ async def test_s6_questions_of_data_are_dropped_where_a_model_takes_texts(store:
 
 
 # S8: a store of ones own.
+
+
+async def test_s8_a_store_of_ones_own_as_one_of_managed_knowledge():
+    store = CollectionStore(MyVectorStore(), "docs")
+    knowledge = create_knowledge("vector", store=store, embedder=HashEmbedder(), sources=[Document("Cats sleep.", "cats.md")])
+    (hit,) = await knowledge.search("cats")
+    hit.metadata["changed"] = True
+    assert [each.metadata.get("changed") for each in await knowledge.search("cats")] == [None]
+    faulty: list[dict[str, Any]] = [{}, {"sources": "cats.md"}, {"document_ids": [None]}, {"where": {"a": {"$x": 1}}}]
+    for criterion in faulty:
+        with pytest.raises(ValueError):  # noqa: PT011 - each message names another criterion
+            await store.delete(**criterion)
+    assert await knowledge.delete(sources=["cats.md"]) == 1
 
 
 class MyVectorStore(VectorStoreBase):
