@@ -109,7 +109,7 @@ async def done(knowledge: Knowledge, step: tuple[str, Any]) -> Any:
 
 @pytest.mark.parametrize("mode", ["vector", "keyword", "hybrid"])
 @pytest.mark.parametrize("kind", STORES)
-@settings(max_examples=25, deadline=None, phases=PHASES)
+@settings(max_examples=15, deadline=None, phases=PHASES)
 @given(scopes=pairs, script=st.lists(st.tuples(st.integers(0, 1), steps), min_size=2, max_size=12))
 def test_tenants_of_one_corpus_are_told_what_each_is_told_in_a_corpus_of_its_own(
     kind: str, mode: SearchMode, scopes: tuple[dict[str, Any], dict[str, Any]], script: list[tuple[int, tuple[str, Any]]]

@@ -95,7 +95,7 @@ async def held(knowledge: Knowledge) -> list[str]:
 
 @pytest.mark.parametrize("mode", ["vector", "keyword", "hybrid"])
 @pytest.mark.parametrize("kind", STORES)
-@settings(max_examples=25, deadline=None, phases=PHASES)
+@settings(max_examples=15, deadline=None, phases=PHASES)
 @given(script=st.lists(st.tuples(routes, words, filters, names), min_size=1, max_size=6))
 def test_nothing_of_another_tenant_is_told_or_changed(
     kind: str, mode: SearchMode, script: list[tuple[str, str, Any, list[str]]]
@@ -118,7 +118,7 @@ def test_nothing_of_another_tenant_is_told_or_changed(
         asyncio.run(run(folder))
 
 
-@settings(max_examples=25, deadline=None, phases=PHASES)
+@settings(max_examples=15, deadline=None, phases=PHASES)
 @given(queries=st.lists(words, min_size=1, max_size=3), listed=names)
 def test_the_handle_of_seed_003_tells_nothing_of_another_tenant(queries: list[str], listed: list[str]):
     async def run() -> None:
