@@ -20,6 +20,7 @@ from agentkernel_kb.rag.pipeline import pipelined
 from agentkernel_kb.rag.protocols import Loader, Splitter, VectorStore
 from agentkernel_kb.rag.runs import Batch, Progress, Run
 from agentkernel_kb.rag.scope import Scope
+from agentkernel_kb.rag.stores.indexed import IndexedStore
 from agentkernel_kb.rag.units import DocumentGroup, content_of, grouped, items_of, origin, unit_of
 from agentkernel_kb.rag.values import Document, IndexReport
 from agentkernel_kb.rag.where import parse_where
@@ -104,6 +105,8 @@ class Indexer:
         """
         known = await self.ledger.read(self.scope)
         await check_indexing(self.store, self.embedding, self.chunking)
+        if isinstance(self.store, IndexedStore):
+            self.store.check_analysis()
         run = Run(dict(metadata or {}), {} if is_anew else known, progress)
         keeper = Keeper(run, self.embedding, self.ledger, self.scope, made_before)
         await pipelined(self._batches(run, sources), keeper.embed, keeper.store)

@@ -298,6 +298,8 @@ def test_a_corpus_of_another_analysis_is_made_anew(tmp_path: Path):
     other = on(SQLiteVectorStore(tmp_path / "kb.db", "knowledge", analysis=Analysis(language="german")))
     with pytest.raises(AKConfigError, match=r"analysis.*reindex\(\)"):
         other.sync.search("rule")
+    with pytest.raises(AKConfigError, match=r"analysis.*reindex\(\)"):
+        other.sync.refresh(OLD)
     other.sync.reindex()
     assert len(other.sync.search("rule", k=20)) == 12
 

@@ -169,7 +169,7 @@ class IndexedStore(ABC):
 
         def find() -> list[SearchHit]:
             if mode != "vector":
-                self._check_analysis()
+                self.check_analysis()
             return self._hits(
                 self._index.search(
                     Asked(
@@ -331,7 +331,7 @@ class IndexedStore(ABC):
             self._refresh()
             self._check_generation(notes)
             for row in rows[:1]:
-                self._check_analysis()
+                self.check_analysis()
                 self._index.check_vector(row.vector)
             written = {row.id for row in rows}
             dropped = [slot for slot in gone() if self._index.table.ids[slot] not in written]
@@ -350,7 +350,8 @@ class IndexedStore(ABC):
         if notes is not None and notes.generation not in (None, self.generation):
             raise KnowledgeStateError("The corpus was indexed anew meanwhile, and nothing more is written to what it was.")
 
-    def _check_analysis(self) -> None:
+    def check_analysis(self) -> None:
+        """Raise `AKConfigError` where what was last read of the corpus has terms that this store does not make."""
         if self._made_with != self._analysis.name:
             raise AKConfigError(
                 f"The corpus was indexed with the analysis '{self._made_with}', and this store has '{self._analysis.name}': "
