@@ -44,7 +44,8 @@ async def check_indexing(store: object, embedding: Embedding, chunking: str) -> 
     mine = await fingerprint_of(embedding, chunking)
     if not noted:
         await cast("Any", store).note_fingerprint(mine)
-    elif noted != mine:
+        noted = await noted_of(store) or mine  # Another process may have been faster.
+    if noted != mine:
         raise AKConfigError(different(noted, mine))
 
 

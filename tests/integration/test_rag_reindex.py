@@ -304,6 +304,13 @@ def test_a_corpus_of_another_analysis_is_made_anew(tmp_path: Path):
     assert len(other.sync.search("rule", k=20)) == 12
 
 
+async def test_of_two_models_that_begin_a_corpus_at_once_one_is_refused(kind: str, tmp_path: Path):
+    store = shared(kind, tmp_path)
+    both = [on(store, embedder=HashEmbedder(dimensions)) for dimensions in (40, 50)]
+    outcomes = await asyncio.gather(*(each.add(OLD) for each in both), return_exceptions=True)
+    assert [type(each).__name__ for each in outcomes].count("AKConfigError") == 1
+
+
 def test_a_namespace_may_not_be_called_like_a_generation(tmp_path: Path):
     with pytest.raises(AKConfigError, match="namespace"):
         SQLiteVectorStore(tmp_path / "kb.db", "\x1fnext\x1fknowledge")

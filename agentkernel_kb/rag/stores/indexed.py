@@ -261,7 +261,7 @@ class IndexedStore(ABC):
 
     @abstractmethod
     async def note_fingerprint(self, fingerprint: Mapping[str, Any]) -> None:
-        """Note under which model and chunking the corpus is made."""
+        """Note under which model and chunking the corpus is made. What is noted already stays."""
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[object]:

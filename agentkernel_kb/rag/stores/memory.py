@@ -48,8 +48,8 @@ class InMemoryVectorStore(GenerationalStore):
         return dict(self._fingerprint)
 
     async def note_fingerprint(self, fingerprint: Mapping[str, Any]) -> None:
-        """Note under which model and chunking the corpus is made."""
-        self._fingerprint = dict(fingerprint)
+        """Note under which model and chunking the corpus is made. What is noted already stays."""
+        self._fingerprint = self._fingerprint or dict(fingerprint)
 
     async def begin_generation(self, fingerprint: Mapping[str, Any]) -> InMemoryVectorStore:
         """Return an empty store for the next generation."""

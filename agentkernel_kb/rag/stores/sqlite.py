@@ -98,13 +98,13 @@ class SQLiteVectorStore(GenerationalStore):
         return await self._read(read)
 
     async def note_fingerprint(self, fingerprint: Mapping[str, Any]) -> None:
-        """Note under which model and chunking the corpus is made."""
+        """Note under which model and chunking the corpus is made. What is noted already stays."""
 
         def write() -> None:
             with self._transaction():
                 self._refresh()
                 noted = json.dumps(dict(fingerprint), sort_keys=True)
-                statement = "UPDATE namespaces SET fingerprint = ? WHERE number = ?"
+                statement = "UPDATE namespaces SET fingerprint = ? WHERE number = ? AND fingerprint = '{}'"
                 self._file.connection().execute(statement, (noted, self._number))
 
         await self._run(write)
