@@ -49,6 +49,7 @@ _COMMANDS = (
     "tools",
     "serve",
     "eval",
+    "ingest",
 )
 """Modules in `agentkernel_kb.cli.commands`, in the order of the help."""
 

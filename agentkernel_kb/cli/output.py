@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -109,13 +109,13 @@ class Output:
         return input()
 
     @contextmanager
-    def progress(self, what: str) -> Generator[None]:
-        """Show on a terminal that something takes its time."""
+    def progress(self, what: str) -> Generator[Callable[[str], None]]:
+        """Show on a terminal that something takes its time; what is yielded shows how far it has come."""
         if self.quiet or not self._err.is_terminal:
-            yield
+            yield lambda _: None
             return
-        with self._err.status(Text(printable(what))):
-            yield
+        with self._err.status(Text(printable(what))) as status:
+            yield lambda text: status.update(Text(printable(text)))
 
     def flush(self) -> None:
         """Write out what was printed.

@@ -38,6 +38,12 @@ def precision(ranking: Sequence[str], relevant: Collection[str], k: int = 10) ->
     return len(set(relevant).intersection(_distinct(ranking)[:k])) / k if k > 0 else 0.0
 
 
+def reciprocal_rank(ranking: Sequence[str], relevant: Collection[str], k: int = 10) -> float:
+    """Return one over the first of the first `k` places that is relevant; 0 where none is. Its mean is the MRR."""
+    wanted = set(relevant)
+    return next((1 / rank for rank, each in enumerate(_distinct(ranking)[: max(k, 0)], start=1) if each in wanted), 0.0)
+
+
 def _gain(grades: Iterable[float]) -> float:
     return math.fsum(grade / math.log2(rank + 1) for rank, grade in enumerate(grades, start=1))
 
