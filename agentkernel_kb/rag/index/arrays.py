@@ -224,7 +224,7 @@ class NumpyArithmetic:
         """Return about the product of the vector of some slots with a query's."""
         matrix, asked = self._matrix(vectors, query), self._np.frombuffer(query, dtype=self._np.float32)
         every = len(slots) * 4 > len(matrix)  # A pass over all of them is quicker than a copy of many.
-        # Reading memory takes the time: the threads of `matrix @ asked` gain nothing, and wait for each other on a busy machine.
+        # Reading memory takes the time: the threads of `matrix @ asked` gain nothing, and wait for each other if others work.
         found = self._np.einsum("ij,j->i", matrix if every else matrix[slots], asked)
         return self._np.maximum(self.taken(found, slots) if every else found, 0)
 
