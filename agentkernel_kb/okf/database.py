@@ -81,17 +81,6 @@ def create_tables(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT INTO words(words, rank) VALUES ('automerge', 4)")
 
 
-@contextmanager
-def scratch() -> Generator[sqlite3.Connection]:
-    """Open an empty index that is nowhere, and gone at the end."""
-    connection = connect("")
-    try:
-        create_tables(connection)
-        yield connection
-    finally:
-        connection.close()
-
-
 class _Connections:
     """Connections to one database by its URI, those for reading kept for the next call."""
 

@@ -13,6 +13,8 @@ from agentkernel_kb.store.base import DocumentStore
 
 INDEX, LOG = "index.md", "log.md"
 _SUFFIX = ".md"
+# Most paths are of this kind, for which nothing else has to be looked at.
+_PLAIN = re.compile("[A-Za-z0-9_./-]{1,200}")
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 # What an id cannot hold, and the percent sign where what follows would read as an escape.
 _UNSAFE = re.compile("[,\\[\\]\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]|%(?=[0-9A-Fa-f]{2})|^\\s|\\s$")
@@ -48,6 +50,11 @@ def is_reachable(path: str) -> bool:
         return DocumentStore.normalise_relative(path) == path
     except KnowledgePathError:
         return False
+
+
+def has_id(path: str) -> bool:
+    """Tell whether there is an id that names the document at `path`; one that is too long has none."""
+    return _PLAIN.fullmatch(path) is not None or usable_id({"id": id_of(path)}) is not None
 
 
 def id_of(path: str) -> str:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import queue
 import sqlite3
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from agentkernel_kb.errors import KnowledgeConnectionError, KnowledgeError, KnowledgeStateError, KnowledgeTimeoutError
-from agentkernel_kb.okf import database as db
 from agentkernel_kb.okf import rows
+from agentkernel_kb.okf.database import Database
 from agentkernel_kb.okf.frontmatter import FrontmatterError, read_head, split
 from agentkernel_kb.okf.parser import decode
 from agentkernel_kb.okf.paths import is_document, reserved_kind
@@ -80,16 +78,15 @@ def fill(connection: sqlite3.Connection, bundle: Bundle) -> None:
         KnowledgeConnectionError: The store cannot be used.
     """
     started = rows.now()
-    with db.scratch() as empty:  # A connection does one thing at a time, and `connection` is busy with what was read already.
-        listing = _list(empty, bundle)
-        profile, _ = _profile(empty, bundle)
-        with _Inserter(connection) as inserter:
-            for batch in _portions(_read(empty, bundle, profile, everything=True)):
-                inserter.put(batch)
+    listing = _list(connection, bundle)
+    profile, _ = _profile(connection, bundle)
+    # Not in a thread of its own: two that take the interpreter from each other use a third more of the processor, for little.
+    for portion in _portions(_read(connection, bundle, profile, everything=True)):
+        rows.put(connection, portion, new=True)
     _finish(connection, listing, profile, started)
 
 
-def update(database: db.Database, bundle: Bundle) -> int:
+def update(database: Database, bundle: Bundle) -> int:
     """Bring an index up to date. Until all has been read nothing changes; then everything does at once.
 
     Returns:
@@ -249,42 +246,3 @@ def _portions(read: Iterable[Row]) -> Iterator[list[Row]]:
             portion, chars = [], 0
     if portion:
         yield portion
-
-
-class _Inserter:
-    """Puts batches into the tables in a thread of its own: SQLite works there while the next documents are parsed here."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._batches: queue.Queue[list[Row] | None] = queue.Queue(maxsize=1)
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._work, name="okf-index", daemon=True)
-
-    def __enter__(self) -> Self:
-        if sqlite3.threadsafety == 3:  # Otherwise a connection may not be used by two threads.
-            self._thread.start()
-        return self
-
-    def put(self, batch: list[Row]) -> None:
-        if self._failure is not None:
-            raise self._failure
-        if self._thread.ident is None:
-            rows.put(self._connection, batch, new=True)
-        else:
-            self._batches.put(batch)
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if self._thread.ident is not None:
-            self._batches.put(None)
-            self._thread.join()
-        if self._failure is not None and kind is None:
-            raise self._failure
-
-    def _work(self) -> None:
-        insert: Callable[[list[Row]], None] = lambda batch: rows.put(self._connection, batch, new=True)  # noqa: E731
-        while (batch := self._batches.get()) is not None:
-            if self._failure is None:
-                try:
-                    insert(batch)
-                except BaseException as error:  # noqa: BLE001 - it is raised where the batches come from
-                    self._failure = error

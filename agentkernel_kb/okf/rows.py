@@ -16,10 +16,9 @@ from agentkernel_kb.okf import links, schema
 from agentkernel_kb.okf.frontmatter import FrontmatterError, read_head, split
 from agentkernel_kb.okf.model import DiagnosticCode, OKFConcept, OKFDiagnostic, TrustTier
 from agentkernel_kb.okf.parser import decode, parse_document
-from agentkernel_kb.okf.paths import INDEX, folder_of, id_of, name_of, reserved_kind
+from agentkernel_kb.okf.paths import INDEX, folder_of, has_id, name_of, reserved_kind
 from agentkernel_kb.okf.times import read_instant
 from agentkernel_kb.okf.versions import CURRENT, Profile
-from agentkernel_kb.render import usable_id
 
 MAX_BYTES = 4 << 20
 """Most bytes of a document that are read; what comes after cannot be found or fetched, and a diagnostic says so."""
@@ -81,7 +80,7 @@ def row_of(path: str, data: bytes, version: str, profile: Profile) -> Row:
         return _row(
             path, kind, version, noted + _faults_of_reserved(path, text, reserved), body=text if reserved == "index" else ""
         )
-    if usable_id({"id": id_of(path)}) is None:
+    if not has_id(path):
         noted.append(OKFDiagnostic(path[:200], DiagnosticCode.UNUSABLE_PATH, "Its path is too long to be an id; skipped."))
         return _row(path, schema.FAULTY, version, noted)
     parsed = parse_document(path, data, profile)
@@ -193,10 +192,10 @@ def _insert_singly(connection: sqlite3.Connection, into: str, values: list[tuple
 
 
 def _insert_together(connection: sqlite3.Connection, into: str, values: list[tuple[object, ...]]) -> None:
-    """Insert many rows with few statements.
+    """Insert many rows with few statements, as each one has a price of its own.
 
-    Each statement lets go of the interpreter while it runs, and where another thread computes, one for each row waits longer to
-    get it back than the row takes. `OR FAIL` spares a savepoint, at which the full-text index writes out what it has gathered.
+    `OR FAIL` spares a savepoint, at which the full-text index writes out what it has gathered; its own rows are written out at
+    each statement, which keeps little of them in memory and is worth it from about a hundred on.
     """
     width = len(values[0]) if values else 1
     together = min(_TOGETHER, connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width)

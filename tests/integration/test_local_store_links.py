@@ -167,3 +167,21 @@ def test_a_folder_is_not_replaced_by_a_document(store: LocalDocumentStore) -> No
         store.write_bytes("a/b", b"x")
     with pytest.raises(KnowledgePathError, match="no folder"):
         store.write_bytes("a/x.md/beneath.md", b"x")
+
+
+def test_a15_what_is_swapped_between_two_of_many_reads_never_leads_out(tmp_path: Path) -> None:
+    root, outside = tmp_path / "bundle", tmp_path / "outside"
+    for folder in (root / "a", outside):
+        folder.mkdir(parents=True)
+        for name in "1234":
+            (folder / f"{name}.md").write_bytes(folder.name.encode())
+    reading = LocalDocumentStore(root).read_many(f"a/{name}.md" for name in "1234")
+    assert [next(reading), next(reading)] == [("a/1.md", b"a"), ("a/2.md", b"a")]
+    (root / "a/3.md").unlink()
+    (root / "a/3.md").symlink_to(outside / "3.md")
+    path, refused = next(reading)
+    assert (path, type(refused)) == ("a/3.md", KnowledgePathError)
+    (root / "a").rename(root / "b")
+    (root / "a").symlink_to(outside)
+    assert next(reading)[1] != b"outside"
+    assert list(reading) == []

@@ -207,12 +207,13 @@ def swapping(real: Path, target: Path) -> Generator[None]:
         thread.join()
 
 
-@pytest.mark.parametrize("operation", ["read", "prefix", "stat", "list", "scan", "write", "write deep", "delete"])
+@pytest.mark.parametrize("operation", ["read", "prefix", "many", "stat", "list", "scan", "write", "write deep", "delete"])
 def test_a15_a_folder_that_is_swapped_for_a_link_never_leads_out(trap: Path, operation: str) -> None:
     store = LocalDocumentStore(trap)
     calls: dict[str, Callable[[], object]] = {
         "read": lambda: store.read_bytes("swap/x.md"),
         "prefix": lambda: store.read_prefix_bytes("swap/deep/x.md", 100),
+        "many": lambda: tuple(data for _, data in store.read_many(["swap/x.md"] * 3) if isinstance(data, bytes)),
         "stat": lambda: store.stat("swap/x.md").size,
         "list": lambda: tuple(store.list("swap")),
         "scan": lambda: tuple(found.size for found in store.scan()),
@@ -267,6 +268,8 @@ def _inside(operation: str) -> set[object]:
     """Return what an operation may see of the folder itself, whole or on its way in and out."""
     if operation == "list":
         return {(), ("swap/deep/x.md", "swap/x.md"), ("swap/x.md",), ("swap/deep/x.md",)}
+    if operation == "many":
+        return {(b"inside",) * count for count in range(4)}
     if operation == "scan":
         return {(6,) * count for count in range(4)}
     return {b"inside", 6}
