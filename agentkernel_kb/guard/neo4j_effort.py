@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from agentkernel_kb.guard.cypher_cursor import CLOSING, arguments_of, keyword
 from agentkernel_kb.guard.cypher_effort import refusal
 from agentkernel_kb.guard.lexer import Token
+from agentkernel_kb.guard.neo4j_collected import check_collected
 from agentkernel_kb.guard.neo4j_conditions import check_conditions
 from agentkernel_kb.guard.neo4j_labels import check_labels
 from agentkernel_kb.guard.neo4j_patterns import pattern_fault
@@ -127,7 +128,7 @@ def _is_compared(tokens: Sequence[Token], index: int) -> bool:
 
 
 def check_work(tokens: Sequence[Token]) -> None:
-    """Refuse lists and subqueries inside of others, conditions that multiply out, and patterns that may take for ever.
+    """Refuse what no time limit of the server stops: nested loops, collected lists, conditions that multiply, patterns.
 
     Raises:
         KnowledgeGuardError: It holds one.
@@ -138,6 +139,7 @@ def check_work(tokens: Sequence[Token]) -> None:
     check_labels(tokens)
     check_conditions(tokens)
     check_values(tokens)
+    check_collected(tokens)
     for index, token in enumerate(tokens):
         if token.text == "=~":
             _check_match(token, tokens[index + 1 : index + 3])

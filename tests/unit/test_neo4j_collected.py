@@ -1,0 +1,62 @@
+"""What was collected may be as long as the graph is large: loops over it look at each item alone, or are refused (X1, A12)."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentkernel_kb import KnowledgeGuardError
+from agentkernel_kb.guard.cypher import check_read_only_cypher, check_write_cypher
+
+EACH_WITH_ALL = [
+    "MATCH (n) WITH collect(n.name) AS l RETURN [x IN l WHERE x IN l]",
+    "MATCH (n) WITH collect(n.name) AS l RETURN reduce(s = '', x IN l | s + x)",
+    "MATCH (n) WITH collect(n.name) AS l RETURN reduce(s = 0, x IN l | s + x)",
+    "MATCH (n) WITH collect(n.name) AS l RETURN reduce(s = [], x IN l | s + [x])",
+    "MATCH (n) WITH collect(n.name) AS l WITH l AS m RETURN any(x IN m WHERE x IN m)",
+    "MATCH (n) WITH collect(n.name) AS `a b` RETURN size([x IN `a b` WHERE x IN `a b`])",
+    "MATCH (n) WITH {a: collect(n.name)} AS m RETURN [x IN m.a WHERE x IN m.a]",
+    "MATCH (n) WITH collect(n) AS l UNWIND [1,2] AS i WITH collect(l) AS k RETURN [x IN k[0] WHERE x IN k[1]]",
+    "MATCH (n) WITH COLLECT { MATCH (m) RETURN m.name } AS l RETURN [x IN l WHERE x IN l]",
+    "MATCH (n) WITH [(n)--(m) | m.name] AS l RETURN [x IN l WHERE x IN l]",
+    "MATCH (n) WITH split(n.text, '') AS l RETURN [x IN l WHERE x IN l]",
+    "MATCH (n) WITH collect(n.name) AS l RETURN [x IN l WHERE x IN l[..100000]]",
+    "MATCH (n) WITH collect(n.name) AS l RETURN [x IN l WHERE x IN l[5..]]",
+    "MATCH (n) WITH collect(n.name) AS l RETURN [x IN l WHERE l = l]",
+    "MATCH (n) WITH collect(n.name) AS l RETURN [x IN l WHERE toString(reverse(l)[0]) = x]",
+    "MATCH (n) WITH collect(n.name) AS l RETURN [i IN range(0, size(l)) WHERE i IN l]",
+    "CALL { MATCH (n) RETURN collect(n.name) AS l } RETURN [x IN l WHERE NOT x IN l]",
+    "MATCH (n) WITH collect(n.name) AS l WITH [x IN l | x] AS m RETURN none(x IN m WHERE x IN m)",
+    "MATCH (n) WITH collect(n.name) AS l UNWIND [l, l] AS k RETURN [x IN k WHERE x IN k]",
+    "MATCH (n) RETURN [x IN collect(n.name) WHERE x IN collect(n.name)]",
+    "MATCH (n) WITH collect(n.name) AS l RETURN size([x IN coalesce(l, []) WHERE x IN coalesce(l, [])])",
+    "MATCH (n) WITH collect(n.name) AS l RETURN reduce(s = '', x IN l | CASE WHEN s = '' THEN x ELSE s + ',' + x END)",
+]
+EACH_ALONE = [
+    "MATCH (n) WITH collect(n.name) AS l RETURN [x IN l WHERE x STARTS WITH 'a']",
+    "MATCH (n) WITH collect(n.name)[..100] AS l RETURN reduce(s = '', x IN l | s + x)",
+    "MATCH (n) WITH collect(n.name)[0..1000] AS l RETURN [x IN l WHERE x IN l]",
+    "MATCH (n) WITH collect(n.name) AS l MATCH (m) WHERE m.name IN l RETURN m",
+    "MATCH (n) WITH collect(n) AS l MATCH (m) RETURN m, [x IN l WHERE x <> m | x.name]",
+    "MATCH (n) WITH collect(n.age) AS l RETURN [i IN range(0, size(l) - 2) | l[i+1] - l[i]]",
+    "MATCH (n) WITH collect(n.age) AS l RETURN reduce(t = 0, x IN l | t + toInteger(x))",
+    "MATCH (n) WITH collect(n) AS l UNWIND l AS x RETURN [t IN x.tags WHERE t IN ['a','b']]",
+    "MATCH (n) WITH collect(n.tag) AS wanted MATCH (m) WHERE any(t IN m.tags WHERE t IN wanted) RETURN m",
+    "MATCH p=(a)-[:R*1..3]->(b) WITH collect(p) AS ps UNWIND ps AS p RETURN reduce(t = 0, r IN relationships(p) | t + r.w)",
+    "MATCH (n) WITH n, split(n.name, ' ') AS w RETURN [x IN w WHERE size(x) > 2 | toUpper(x)]",
+    "MATCH (n) WITH collect({a: n.name, b: n.age}) AS l RETURN [x IN l WHERE x.b > 3 | x.a]",
+    "MATCH (n) WITH collect(n.age) AS l, avg(n.age) AS m RETURN [x IN l WHERE x > m]",
+    "MATCH (n) WITH collect(n.age) AS l RETURN [x IN l WHERE x = last(l)]",
+    "MATCH (n) WITH collect(n.age) AS l RETURN reduce(t = 0, x IN l | t + x * 2)",
+]
+
+
+@pytest.mark.parametrize("statement", EACH_WITH_ALL)
+def test_a_loop_over_what_was_collected_looks_at_no_list_for_each_item(statement: str) -> None:
+    for check in (check_read_only_cypher, check_write_cypher):
+        with pytest.raises(KnowledgeGuardError, match=r"was collected.*collect\(x\)\[\.\.1000\]"):
+            check(statement, engine="neo4j")
+
+
+@pytest.mark.parametrize("statement", EACH_ALONE)
+def test_a_loop_that_looks_at_each_item_alone_or_at_a_few_is_a_read(statement: str) -> None:
+    check_read_only_cypher(statement, engine="neo4j")
