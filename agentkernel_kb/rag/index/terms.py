@@ -6,7 +6,6 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 
 from agentkernel_kb.errors import KnowledgeDependencyError
 from agentkernel_kb.lexical.bm25 import rarity
@@ -40,8 +39,6 @@ class TermIndex:
         self._forward: list[array[int]] = []
         self._lexicon: Lexicon | None = None
         self._learnt = 0
-        with suppress(KnowledgeDependencyError):  # Then words are taken as they are spelt.
-            self._lexicon = Lexicon()
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -88,7 +85,10 @@ class TermIndex:
     def near(self, term: str) -> list[tuple[int, str]]:
         """Return the terms that a misspelled one may be meant for, those of slots that are gone included."""
         if self._lexicon is None:
-            return []
+            try:
+                self._lexicon = Lexicon()
+            except KnowledgeDependencyError:
+                return []  # Words are taken as they are spelt.
         for number in range(self._learnt, len(self._terms)):
             self._lexicon.add(self._terms[number])
         self._learnt = len(self._terms)
