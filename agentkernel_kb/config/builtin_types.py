@@ -84,6 +84,12 @@ def _sources(value: Any, folder: Path) -> Any:
     return [source if re.search(r"://|\s", source) else placed_paths(source, folder) for source in value]
 
 
+def _model(value: Any, folder: Path) -> Any:
+    """Return an embedder's name, such as `onnx:models/minilm`, with the path of its model made whole."""
+    kind, colon, path = str(value).partition(":")
+    return f"{kind}:{placed_paths(path, folder)}" if colon and path else value
+
+
 def _okf_index(value: Any, folder: Path) -> Any:
     return value if value in ("auto", None, ":memory:") else placed_paths(value, folder)
 
@@ -118,7 +124,7 @@ def knowledge_declares(arguments: Mapping[str, Any]) -> KnowledgeCapabilities:
     return KnowledgeCapabilities(
         kinds=["vector", "document"],
         search=True,
-        search_mode="lexical",
+        search_mode="lexical" if arguments.get("embedder") in (None, "hash") else "semantic",
         fetch=True,
         browse=True,
         writable=not arguments.get("read_only", False),
@@ -133,7 +139,7 @@ _ROWS = {
     "knowledge": _Row(
         {"path": Parameter("path", _TEXT, required=False)},
         ("knowledge",),
-        {"path": placed_paths, "sources": _sources},
+        {"path": placed_paths, "sources": _sources, "embedder": _model},
         knowledge_declares,
     ),
     "ladybug": _Row(placers={"path": _graph_path}, declares=_graph_declares),

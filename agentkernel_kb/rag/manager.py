@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.embed.named import named_embedder
 from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, KnowledgeCapabilityError
 from agentkernel_kb.model import KnowledgeCapabilities, Operation, Record, RecordPage, Scalar
 from agentkernel_kb.rag.create import create_knowledge
@@ -33,6 +34,8 @@ class RAGManager(KnowledgeBase):
         sources: Without `knowledge`: what is indexed first.
         where: Without `knowledge`: the application's scope.
         language: Without `knowledge`: the language whose inflections search knows, such as `german`; English by default.
+        embedder: Without `knowledge`: what makes the vectors: `hash` (the default), `onnx:PATH`, `model2vec:PATH` or
+            `sentence-transformers:PATH`.
         read_only: Agents may not write.
 
     Raises:
@@ -50,9 +53,17 @@ class RAGManager(KnowledgeBase):
         sources: list[str] | None = None,
         where: dict[str, Any] | None = None,
         language: str | None = None,
+        embedder: str | None = None,
         read_only: bool = False,
     ) -> None:
-        made = {"path": path, "namespace": namespace, "sources": sources, "where": where, "language": language}
+        made = {
+            "path": path,
+            "namespace": namespace,
+            "sources": sources,
+            "where": where,
+            "language": language,
+            "embedder": embedder,
+        }
         self._knowledge = _made(name, made) if knowledge is None else _given(knowledge, made)
         managed = self._knowledge.managed and hasattr(self._knowledge.store, "chunks")
         capabilities = KnowledgeCapabilities(
@@ -186,6 +197,8 @@ def _check(report: IndexReport) -> None:
 def _made(name: str, options: Mapping[str, Any]) -> Knowledge:
     given = {key: value for key, value in options.items() if value is not None}
     backend = "sqlite" if "path" in given else "memory"
+    if "embedder" in given:
+        given["embedder"] = named_embedder(given["embedder"])
     return create_knowledge(backend, name=name or "knowledge", **given)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from agentkernel_kb.config import load
 from agentkernel_kb.embed import (
     CallableEmbedder,
     HashEmbedder,
@@ -18,7 +20,7 @@ from agentkernel_kb.embed import (
     named_embedder,
 )
 from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError
-from agentkernel_kb.rag import Document, create_knowledge
+from agentkernel_kb.rag import Document, RAGManager, create_knowledge
 
 WORDS = {"[UNK]": [0.0, 0.0], "cat": [1.0, 0.0], "dog": [0.8, 0.6], "wing": [0.0, 1.0]}
 PETS, WINGS = "A puppy is asleep.", "The lift of a wing grows with its angle."
@@ -222,3 +224,18 @@ def test_an_embedder_has_a_short_name(static: Path, tmp_path: Path) -> None:
 def test_a_model_is_copied_with_its_folder(static: Path, tmp_path: Path) -> None:
     shutil.copytree(static, tmp_path / "copy")
     assert Model2VecEmbedder(tmp_path / "copy").name == Model2VecEmbedder(static).name
+
+
+def test_kb_yaml_names_a_model_by_a_path_from_its_own_folder(static: Path, tmp_path: Path) -> None:
+    (tmp_path / "kb.yaml").write_text(
+        f"backends:\n  pets: {{type: knowledge, embedder: 'model2vec:{static.name}', sources: ['a cat', 'a wing']}}\n"
+    )
+    with load(tmp_path / "kb.yaml") as loaded:
+        tools = {tool.__name__: tool for tool in loaded.tools()}
+        assert json.loads(tools["get_schemas"]())["pets"]["capabilities"]["search_mode"] == "semantic"
+        assert tools["search_kb"]("pets", "wing", 1).startswith("- ")
+
+
+def test_a_manager_tells_which_embedders_there_are() -> None:
+    with pytest.raises(AKConfigError, match=r"'onx:.*Did you mean 'onnx'\?"):
+        RAGManager(embedder="onx:model")

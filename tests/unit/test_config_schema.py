@@ -27,6 +27,7 @@ SEEN_BY_CHECK_ALONE = {
     "environment_removes_nothing": "what comes out of base and overlay",
     "environment_unknown_option": "what comes out of base and overlay",
     "broken_variable": "what stands in a text",
+    "limits_infinite": "a number that JSON does not have",
     "limits_range": "a range",
     "literal_password": "a warning",
     "missing_variable": "the environment",
