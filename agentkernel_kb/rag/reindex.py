@@ -105,7 +105,8 @@ class Reindexing:
         listed = await self._store.list_documents()
         async for there, staying in self._parts(generation, listed):
             made = {chunk.id for chunk in there if self._is_made(chunk, run)}
-            new = [chunk for chunk in staying if chunk.id not in {each.id for each in there}]
+            held = {chunk.id: chunk for chunk in there}
+            new = [chunk for chunk in staying if held.get(chunk.id) != chunk]  # Other metadata leave the id as it is.
             await self._write(generation, new, run)
             await self._drop(generation, {chunk.id for chunk in there} - made - {chunk.id for chunk in staying})
             carried += len(staying)

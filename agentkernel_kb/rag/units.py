@@ -61,13 +61,15 @@ def unit_of(
     chunks: list[Chunk] = []
     for document in documents:
         chunks += numbered(list(splitter.split([document])))
+    bound = [scope.bind(chunk) for chunk in chunks] if scope else chunks
+    chunks = list({chunk.id: chunk for chunk in bound}.values())  # Of two with one id a store keeps the last.
     sources = sources_of(documents) or ([] if documents else [item.source])
     return Unit(
         name=item.source,
         origin=origin(item, documents),
         entry=Entry(item.version, metadata, content_of(documents), len(chunks), item.identity),
         documents=len(documents),
-        chunks=[scope.bind(chunk) for chunk in chunks] if scope else chunks,
+        chunks=chunks,
         sources=sources if before in (item.source, *sources) else [*sources, before],
         document_ids=[document.id for document in documents if not document.source],
     )

@@ -163,6 +163,29 @@ def test_what_was_made_before_a_failure_is_not_made_again(tmp_path: Path):
     assert made("sqlite", tmp_path).sync.verify().unfinished == 0
 
 
+def test_metadata_that_changed_after_a_reindex_was_cut_off_are_those_of_the_new_corpus(tmp_path: Path):
+    knowledge = made("sqlite", tmp_path)
+    knowledge.sync.add(OLD)
+
+    def stop(report: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        made("sqlite", tmp_path, progress=stop).sync.reindex()
+    assert knowledge.sync.verify().unfinished == 12
+    knowledge.sync.upsert([Document(each.text, each.source, {"version": 7}) for each in OLD])
+    knowledge.sync.reindex()
+    assert {hit.metadata["version"] for hit in knowledge.sync.search("rule of the book", k=50)} == {7}
+
+
+def test_documents_of_one_source_that_say_the_same_are_one_and_the_corpus_is_whole(kind: str, tmp_path: Path):
+    twice = [Document("A row.", "rows.csv"), Document("Another row.", "rows.csv"), Document("A row.", "rows.csv")]
+    knowledge = on(shared(kind, tmp_path))
+    assert knowledge.sync.add(twice).chunks == 2
+    assert (knowledge.sync.verify().ok, knowledge.sync.refresh(twice).unchanged) == (True, 1)
+    assert knowledge.sync.reindex(twice).chunks == 2
+
+
 def test_what_was_begun_under_another_model_is_thrown_away(tmp_path: Path):
     made("sqlite", tmp_path).sync.add(OLD)
 
