@@ -103,12 +103,13 @@ class Indexer:
             is_anew: Do not believe what is noted: all of it is read and embedded.
             made_before: Where vectors of this model may be, besides the store.
         """
-        known = await self.ledger.read(self.scope)
+        ledger = self.ledger.of_a_run()
+        known = await ledger.read(self.scope)
         await check_indexing(self.store, self.embedding, self.chunking)
         if isinstance(self.store, IndexedStore):
             self.store.check_analysis()
         run = Run(dict(metadata or {}), {} if is_anew else known, progress)
-        keeper = Keeper(run, self.embedding, self.ledger, self.scope, made_before)
+        keeper = Keeper(run, self.embedding, ledger, self.scope, made_before)
         await pipelined(self._batches(run, sources), keeper.embed, keeper.store)
         if delete_missing:
             await self._delete_missing(run)

@@ -50,6 +50,10 @@ class Entry:
 class Ledger(Protocol):
     """Notes by origin, and the steps that change chunks and notes together."""
 
+    def of_a_run(self) -> Ledger:
+        """Return the ledger for one run: once it was read, it writes to no other generation of the corpus."""
+        ...
+
     async def read(self, scope: Scope) -> dict[str, Entry]:
         """Return what is noted, by origin, where it is still true."""
         ...
@@ -102,6 +106,10 @@ class StoredLedger:
     def __init__(self, store: Any) -> None:
         self._store = store
         self._generation: int | None = None
+
+    def of_a_run(self) -> Ledger:
+        """Return another one, whose generation no other run reads anew."""
+        return StoredLedger(self._store)
 
     async def read(self, scope: Scope) -> dict[str, Entry]:
         """Return what is noted, by origin. Where chunks are gone by whatever way, the note is not true any more.
@@ -170,6 +178,10 @@ class MemoryLedger:
     def __init__(self, store: VectorStore) -> None:
         self._store = store
         self._notes: dict[tuple[str, str], Entry] = {}
+
+    def of_a_run(self) -> Ledger:
+        """Return itself: its notes are all that there is, and such a store has no generations."""
+        return self
 
     async def read(self, scope: Scope) -> dict[str, Entry]:
         """Return what is noted, by origin."""

@@ -289,6 +289,23 @@ def test_what_is_written_for_the_old_corpus_is_refused_once_there_is_a_new_one(k
     assert (held_up, held(other)) == ([12], texts(OLD))
 
 
+def test_a_run_for_the_old_corpus_is_refused_whatever_else_is_asked_of_the_same_object_meanwhile(kind: str, tmp_path: Path):
+    store = shared(kind, tmp_path)
+    on(store).sync.add(OLD)
+    other = on(store, embedder=CallableEmbedder(HashEmbedder(384), model_id="another"))
+
+    def slow(texts: list[str]) -> list[list[float]]:
+        other.sync.reindex(OLD)
+        with pytest.raises(AKConfigError, match="another"):
+            old.sync.add_text("Refused.", source="refused.md")
+        return HashEmbedder(384)(texts)
+
+    old = on(store, embedder=CallableEmbedder(slow, model_id="hash-384-v1"))
+    with pytest.raises(KnowledgeStateError, match="anew"):
+        old.sync.add_text("More.", source="more.md")
+    assert held(other) == texts(OLD)
+
+
 def test_who_searches_on_with_the_old_model_is_told(kind: str, tmp_path: Path):
     store = shared(kind, tmp_path)
     reader = on(store, embedder=CallableEmbedder(HashEmbedder(64), model_id="old"))
