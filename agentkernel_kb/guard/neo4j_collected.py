@@ -23,7 +23,15 @@ _QUICK = frozenset(["head", "isempty", "last", "size"])
 """What takes the same time however long a list is, and makes no list."""
 _NUMERIC = frozenset(["abs", "length", "size", "tofloat", "tointeger"])
 _LOOPS = frozenset(["all", "any", "none", "reduce", "single"])
-_BEGIN = frozenset(["CALL", "DISTINCT", "LET", "RETURN", "UNWIND", "WITH", "YIELD"])
+_BEGIN = frozenset(["AS", "CALL", "LET", "RETURN", "UNWIND", "WITH", "YIELD"])
+_EXPECTING = _BEGIN | {
+    "AND", "BY", "CASE", "CONTAINS", "DISTINCT", "ELSE", "ENDS", "IN", "LIMIT", "NOT", "OFFSET", "OR", "SKIP", "STARTS", "THEN",
+    "WHEN", "WHERE", "XOR",
+}  # fmt: skip
+"""What a value has to follow: a word of `_BEGIN` that stands there is somebody's name, for Neo4j reserves none, or a part of
+`STARTS WITH`."""
+_ZONES = frozenset(["TIME", "TIMEZONE"])
+_MOST_LOOKED = 10
 _ADDED = frozenset(["+", "||"])
 _TURNS = 8
 
@@ -64,10 +72,13 @@ def _named(tokens: Sequence[Token]) -> dict[str, int]:
     """Return the names that are given to what was collected, directly or by way of other names."""
     lists = dict[str, int]()
     for _ in range(_TURNS):  # `AS` may name what a later part collects: a name counts wherever it stands.
-        before = dict(lists)
+        before, left = dict(lists), _MOST_LOOKED * len(tokens)
         for index, token in enumerate(tokens[:-1]):
             if keyword(token) == "AS" and index:
                 start = _start_of_value(tokens, index)
+                left -= index - start
+                if left < 0:
+                    raise refusal("Values overlap so often that they cannot be proven", token)
                 depth = _depth(tokens[start:index], lists) - (keyword(tokens[start - 1]) == "UNWIND" if start else 0)
                 name = tokens[index + 1].unquoted
                 lists[name] = min(max(lists.get(name, 0), depth), _TURNS)
@@ -85,9 +96,19 @@ def _start_of_value(tokens: Sequence[Token], end: int) -> int:
             depth += (token.text in CLOSING.values()) - (token.text in CLOSING)
             if depth < 0 or (not depth and token.text == ","):
                 return index + 1
-        elif not depth and keyword(token) in _BEGIN:
+        elif not depth and keyword(token) in _BEGIN and _is_clause(tokens, index):
             return index + 1
     return 0
+
+
+def _is_clause(tokens: Sequence[Token], index: int) -> bool:
+    """Tell whether a word of `_BEGIN` begins something: what stands before it is at its end."""
+    if not index:
+        return True
+    before = tokens[index - 1]
+    if keyword(tokens[index]) == "WITH" and _text(tokens, index + 1) in _ZONES:  # A type's TIME WITH TIME ZONE, perhaps.
+        return False
+    return before.text in CLOSING.values() if before.kind == "mark" else keyword(before) not in _EXPECTING
 
 
 def _depth(tokens: Sequence[Token], lists: Lists) -> int:

@@ -30,6 +30,16 @@ EACH_WITH_ALL = [
     "MATCH (n) RETURN [x IN collect(n.name) WHERE x IN collect(n.name)]",
     "MATCH (n) WITH collect(n.name) AS l RETURN size([x IN coalesce(l, []) WHERE x IN coalesce(l, [])])",
     "MATCH (n) WITH collect(n.name) AS l RETURN reduce(s = '', x IN l | CASE WHEN s = '' THEN x ELSE s + ',' + x END)",
+    *(
+        f"MATCH (n) WITH collect(n.name) AS {word} WITH {word} AS l RETURN [x IN l WHERE x IN l]"
+        for word in ("as", "call", "let", "return", "unwind", "with", "yield")
+    ),
+    "MATCH (n) WITH collect(n.name) AS with WITH with + [] AS l RETURN [x IN l WHERE x IN l]",
+    "MATCH (n) WITH n, collect(n.name) AS k WITH k + n.return AS l RETURN [x IN l WHERE x IN l]",
+    "MATCH (n) WITH collect(n.name) AS k WITH CASE WHEN 1 = 1 THEN k WHEN 'a' STARTS WITH 'a' THEN [] END AS l"
+    " RETURN [x IN l WHERE x IN l]",
+    "MATCH (n) WITH collect(n.name) AS k WITH CASE WHEN 1 = 1 THEN k WHEN k IS :: TIME WITH TIME ZONE THEN [] END AS l"
+    " RETURN [x IN l WHERE x IN l]",
 ]
 EACH_ALONE = [
     "MATCH (n) WITH collect(n.name) AS l RETURN [x IN l WHERE x STARTS WITH 'a']",
@@ -47,6 +57,8 @@ EACH_ALONE = [
     "MATCH (n) WITH collect(n.age) AS l, avg(n.age) AS m RETURN [x IN l WHERE x > m]",
     "MATCH (n) WITH collect(n.age) AS l RETURN [x IN l WHERE x = last(l)]",
     "MATCH (n) WITH collect(n.age) AS l RETURN reduce(t = 0, x IN l | t + x * 2)",
+    "MATCH (n) WITH collect(n.age) AS l WITH DISTINCT l, 1 AS one UNWIND [1] AS m RETURN [x IN [m] WHERE x IN l]",
+    "MATCH (n) WITH n, n.tags AS t WITH n, collect(n.age) AS l ORDER BY n DESC WITH n, t RETURN [x IN t WHERE x IN t]",
 ]
 
 
