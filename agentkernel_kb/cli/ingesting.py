@@ -128,7 +128,7 @@ async def _worked(corpus: Corpus, way: Way, *, delete_missing: bool, repair: boo
 
     before = await indexer.ledger.held(indexer.scope)
     if way == "rebuild":
-        report = await reindexed(indexer, sources, metadata=None, progress=progress)
+        report = await reindexed(indexer, sources, metadata=None, progress=progress, delete_missing=delete_missing)
     else:
         report = await indexer.index(sources, delete_missing=delete_missing, progress=progress)
     after = await indexer.ledger.held(indexer.scope)

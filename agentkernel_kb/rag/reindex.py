@@ -26,14 +26,22 @@ _CARRIED = "\x1fcarried"
 
 
 async def reindexed(
-    indexer: Indexer, sources: Sequence[Any] | None, *, metadata: Mapping[str, Any] | None, progress: Progress | None
+    indexer: Indexer,
+    sources: Sequence[Any] | None,
+    *,
+    metadata: Mapping[str, Any] | None,
+    progress: Progress | None,
+    delete_missing: bool = True,
 ) -> IndexReport:
-    """Make the corpus of an indexer anew; see `Knowledge.reindex`. A store without generations is written over in place."""
+    """Make the corpus of an indexer anew; see `Knowledge.reindex`. A store without generations is written over in place.
+
+    Without `delete_missing`, what is not among the sources stays, as it was cut.
+    """
     if isinstance(indexer.store, GenerationalStore):
-        return await Reindexing(indexer, indexer.store, metadata, progress).run(sources)
+        return await Reindexing(indexer, indexer.store, metadata, progress, delete_missing=delete_missing).run(sources)
     if sources is None:
         raise UnsupportedKnowledgeOperationError("This store cannot read its passages back: give reindex the sources.")
-    run = await indexer.run(sources, metadata=metadata, delete_missing=True, progress=progress, is_anew=True)
+    run = await indexer.run(sources, metadata=metadata, delete_missing=delete_missing, progress=progress, is_anew=True)
     return run.report()
 
 
@@ -45,17 +53,25 @@ class Reindexing:
         store: The corpus.
         metadata: Metadata for all sources.
         progress: Told after each batch.
+        delete_missing: What is not among the sources is not to be in the new corpus.
     """
 
     def __init__(
-        self, indexer: Indexer, store: GenerationalStore, metadata: Mapping[str, Any] | None, progress: Progress | None
+        self,
+        indexer: Indexer,
+        store: GenerationalStore,
+        metadata: Mapping[str, Any] | None,
+        progress: Progress | None,
+        *,
+        delete_missing: bool,
     ) -> None:
         self._indexer, self._store = indexer, store
         self._embedding, self._scope = indexer.embedding, indexer.scope
         self._metadata, self._progress = metadata, progress
         self._is_same_model = self._is_same_chunking = False
-        self._has_sources = False
+        self._deletes_missing, self._has_sources = delete_missing, False
         self._staying: set[str] = set()
+        self._kept: set[str] = set()
 
     async def run(self, sources: Sequence[Any] | None) -> IndexReport:
         """Make it of sources, or of its own passages, and return what was done."""
@@ -95,8 +111,10 @@ class Reindexing:
         )
         known = await self._indexer.ledger.read(self._scope)
         names, documents = await self._indexer.missing(run, known)
-        gone = {*names, *(origin_of(None, document) for document in documents)}
-        self._staying = {origin_of(*each) for each in await self._indexer.ledger.held(self._scope)} - gone - run.expected.keys()
+        absent = {*names, *(origin_of(None, document) for document in documents)}
+        held = {origin_of(*each) for each in await self._indexer.ledger.held(self._scope)}
+        self._kept = set[str]() if self._deletes_missing else absent
+        self._staying = held - (absent - self._kept) - run.expected.keys()
         return run
 
     async def _carry(self, generation: GenerationalStore, run: Run) -> int:
@@ -151,7 +169,7 @@ class Reindexing:
             return
         by_scope: dict[str, dict[str, str]] = {}
         for scope, source, entry in await self._store.every_note():
-            if not (self._has_sources and scope == self._scope.name):
+            if not (self._has_sources and scope == self._scope.name) or source in self._kept:
                 by_scope.setdefault(scope, {})[source] = entry
         for scope, noted in by_scope.items():
             await generation.replace_noted([], scope=scope, noted=noted)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from cli_world import Command, Ran
 
+from agentkernel_kb import Document, create_knowledge
 from agentkernel_kb.cli import main
 
 KB_YAML = """\
@@ -110,6 +112,17 @@ def test_a_corpus_is_made_anew(kb: Command):
     found = corpus(kb("ingest", "handbook", "--rebuild", "--json"))
     assert (found["changed"], found["chunks"]) == (["refunds.md", "travel.md"], 2)
     assert "Refunds" in kb("search", "handbook", "refunds").out
+
+
+def test_what_is_made_anew_keeps_what_agents_wrote_unless_that_is_asked_for(kb: Command, folder: Path):
+    kb("ingest", "handbook")
+    with closing(create_knowledge("sqlite", path=folder / "kb.db", name="handbook").sync) as written:
+        written.upsert(Document("Lunch is at noon.", "agent"))
+        (folder / "docs/travel.md").unlink()
+        assert corpus(kb("ingest", "handbook", "--rebuild", "--json"))["removed"] == []
+        assert (kb("ingest", "handbook", "--verify").code, len(written.list_documents())) == (0, 3)
+        found = corpus(kb("ingest", "handbook", "--rebuild", "--delete-missing", "--json"))
+        assert (found["removed"], len(written.list_documents())) == (["travel.md", "agent"], 1)
 
 
 @pytest.mark.parametrize(
