@@ -96,7 +96,10 @@ def check_reduce(arguments: Sequence[Token]) -> str:
     uses = [
         index
         for index, token in enumerate(arguments[1:], start=1)
-        if token.kind in ("word", "quoted") and token.unquoted == name and not _is_compared(arguments, index)
+        if token.kind in ("word", "quoted")
+        and token.unquoted == name
+        and arguments[index - 1].text != "."  # The property of something else.
+        and not _is_compared(arguments, index)
     ]
     if len(uses) > 1:
         return "This reduce may make a value of any size: it uses what it has so far more than once"

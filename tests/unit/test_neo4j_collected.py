@@ -41,6 +41,30 @@ EACH_WITH_ALL = [
     "MATCH (n) WITH collect(n.name) AS k WITH CASE WHEN 1 = 1 THEN k WHEN k IS :: TIME WITH TIME ZONE THEN [] END AS l"
     " RETURN [x IN l WHERE x IN l]",
 ]
+EACH_WITH_SOMETHING_LONG = [
+    "MATCH (n) WITH collect(n.name) AS l RETURN [x IN l WHERE size(toStringList(l)) = 3]",
+    "MATCH (n) WITH collect(n.name) AS l RETURN [x IN l WHERE head(reverse(l)) = x]",
+    "MATCH (n) WITH collect(n.name) AS l RETURN [x IN l WHERE last(l + [x]) = x]",
+    "MATCH (n) WITH {a: collect(n.name)} AS m RETURN [x IN m['a'] WHERE x IN tail(m['a'])]",
+    "MATCH (n) WITH {a: collect(n.name)} AS m, 'a' AS k RETURN [x IN m[k] WHERE x IN m[k]]",
+    "MATCH (n) WITH {a: collect(n.name)} AS m UNWIND m AS k RETURN [x IN k.a WHERE x IN k.a]",
+    "MATCH (n) WITH collect(n.name) AS l MATCH (b) WITH b {.*, l} AS m RETURN [x IN m['l'] WHERE x IN m['l']]",
+    "MATCH (n) WITH collect(n.name) AS l MATCH (b) WITH collect(l + [b.id])[..1000] AS k RETURN [x IN k WHERE x IN k]",
+    "MATCH (n) WITH collect(n.name) AS where RETURN [x IN where WHERE x IN where]",
+    "MATCH (n) LET l = COLLECT { MATCH (m) RETURN m.name } RETURN [x IN l WHERE x IN l]",
+    "MATCH (n) WITH collect(n.name) AS l RETURN reduce(s = [], x IN l | s + 1)",
+    "MATCH (n) WITH collect(n.name) AS l RETURN reduce(s = '', x IN l | s + size(x))",
+    "MATCH (n) WITH collect(n.name) AS l RETURN reduce(s = 0, x IN l | s + x + size(x))",
+    "MATCH (n) WITH collect(n.name) AS l RETURN [i IN range(1, 1000) WHERE l = l]",
+    "MATCH (n) WITH collect(n.name) AS l RETURN [i IN range(1, 1000) WHERE size(toStringList(l)) = i]",
+    "MATCH (n) WITH collect(n.name) AS l RETURN [x IN l[..1000] WHERE x IN tail(l)]",
+    "WITH reduce(s = [], i IN range(1, 1000) | s + range(1, 200)) AS l RETURN [x IN l WHERE l = l]",
+    "MATCH (n) WITH reduce(s = [], i IN range(1, 1000) | s + n.tags) AS l RETURN [x IN l WHERE x IN tail(l)]",
+    "WITH [i IN range(1, 1000) | range(1, 999) + [i]] AS k RETURN [x IN k WHERE x IN k]",
+    f"WITH {' + '.join(['range(1, 1000)'] * 50)} AS l RETURN [x IN l WHERE x IN tail(l)]",
+    f"WITH reduce(s = '', i IN range(1, 1000) | s + '{'ab' * 200}') AS s RETURN [x IN split(s, '') WHERE s CONTAINS x + 'zz']",
+    f"WITH reduce(s = '', i IN range(1, 1000) | s + '{'ab' * 200}') AS s RETURN [i IN range(1, 1000) WHERE normalize(s) = 'x']",
+]
 EACH_ALONE = [
     "MATCH (n) WITH collect(n.name) AS l RETURN [x IN l WHERE x STARTS WITH 'a']",
     "MATCH (n) WITH collect(n.name)[..100] AS l RETURN reduce(s = '', x IN l | s + x)",
@@ -57,12 +81,19 @@ EACH_ALONE = [
     "MATCH (n) WITH collect(n.age) AS l, avg(n.age) AS m RETURN [x IN l WHERE x > m]",
     "MATCH (n) WITH collect(n.age) AS l RETURN [x IN l WHERE x = last(l)]",
     "MATCH (n) WITH collect(n.age) AS l RETURN reduce(t = 0, x IN l | t + x * 2)",
+    "MATCH (n) WITH collect(n.age) AS l RETURN reduce(c = 0, x IN l | c + CASE WHEN x > 3 THEN 1 ELSE 0 END)",
+    "MATCH (n) WITH collect(n.age) AS l RETURN [i IN range(0, size(l) - 1, 100) | l[i..i+3]]",
+    "MATCH p=(a)-[:R*1..3]->(b) RETURN reduce(w = 0, r IN relationships(p) | w + r.w)",
+    "MATCH (n)--(m) WITH n, collect(m.name) AS l, count(*) AS c WITH collect({n: n.name, l: l, c: c}) AS rows"
+    " RETURN [r IN rows WHERE r.c > 3 | {n: r.n, size: size(r.l), first: r.l[0]}]",
+    "MATCH (n) WITH {a: collect(n.name)} AS m RETURN [x IN m['a'][..1000] WHERE x IN m.a[..1000]]",
+    "WITH range(1, 1000) AS l RETURN [x IN l WHERE x * 2 IN l]",
     "MATCH (n) WITH collect(n.age) AS l WITH DISTINCT l, 1 AS one UNWIND [1] AS m RETURN [x IN [m] WHERE x IN l]",
     "MATCH (n) WITH n, n.tags AS t WITH n, collect(n.age) AS l ORDER BY n DESC WITH n, t RETURN [x IN t WHERE x IN t]",
 ]
 
 
-@pytest.mark.parametrize("statement", EACH_WITH_ALL)
+@pytest.mark.parametrize("statement", EACH_WITH_ALL + EACH_WITH_SOMETHING_LONG)
 def test_a_loop_over_what_was_collected_looks_at_no_list_for_each_item(statement: str) -> None:
     for check in (check_read_only_cypher, check_write_cypher):
         with pytest.raises(KnowledgeGuardError, match=r"was collected.*collect\(x\)\[\.\.1000\]"):
@@ -72,3 +103,13 @@ def test_a_loop_over_what_was_collected_looks_at_no_list_for_each_item(statement
 @pytest.mark.parametrize("statement", EACH_ALONE)
 def test_a_loop_that_looks_at_each_item_alone_or_at_a_few_is_a_read(statement: str) -> None:
     check_read_only_cypher(statement, engine="neo4j")
+
+
+def test_a_list_that_is_added_to_itself_again_and_again_is_refused_without_a_loop() -> None:
+    doubled = f"WITH {' + '.join(['l'] * 10)} AS l "
+    for statement in (
+        f"WITH range(1, 1000) AS l {doubled * 5}RETURN 0 IN l",
+        f"MATCH (n) WITH collect(n.name) AS l {doubled * 2}RETURN 'q' IN l",
+    ):
+        with pytest.raises(KnowledgeGuardError, match="too long for what looks at all of it"):
+            check_read_only_cypher(statement, engine="neo4j")
