@@ -142,7 +142,7 @@ class Indexer:
         """
         if ids is None and document_ids is None and sources is None and not parse_where(where):
             raise AKConfigError("delete() needs a criterion: ids, document_ids, sources or where.")
-        return await self.ledger.delete(self.scope.refined(where), ids=ids, document_ids=document_ids, sources=sources)
+        return await self.ledger.delete(self.scope, where, ids=ids, document_ids=document_ids, sources=sources)
 
     async def _batches(self, run: Run, sources: Iterable[Any]) -> AsyncGenerator[Batch]:
         """Read what stands in the sources, batch by batch."""
@@ -204,9 +204,9 @@ class Indexer:
     async def _delete_missing(self, run: Run) -> None:
         sources, documents = await self.missing(run, run.known)
         if sources:
-            run.count(deleted=await self.ledger.delete(self.scope.filter, sources=sources))
+            run.count(deleted=await self.ledger.delete(self.scope, sources=sources))
         if documents:
-            run.count(deleted=await self.ledger.delete(self.scope.filter, document_ids=documents))
+            run.count(deleted=await self.ledger.delete(self.scope, document_ids=documents))
 
 
 def _length(documents: Sequence[Document]) -> int:

@@ -13,7 +13,6 @@ from agentkernel_kb.errors import AKConfigError, UnsupportedKnowledgeOperationEr
 from agentkernel_kb.rag.chunk import VectorRecord, origin_of
 from agentkernel_kb.rag.protocols import VectorStore
 from agentkernel_kb.rag.scope import Scope, as_mapping, is_whole
-from agentkernel_kb.rag.where import Filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +81,8 @@ class Ledger(Protocol):
         """Return the vectors that there are of documents and sources, by the digest of the content that each is of."""
         ...
 
-    async def delete(self, where: Filter, **named: Sequence[str] | None) -> int:
-        """Delete what is named and meets a filter; return how many chunks."""
+    async def delete(self, scope: Scope, where: Mapping[str, Any] | None = None, **named: Sequence[str] | None) -> int:
+        """Delete what is named, in scope and meets a filter; return how many chunks."""
         ...
 
     async def held(self, scope: Scope) -> list[tuple[str | None, str]]:
@@ -154,9 +153,9 @@ class StoredLedger:
         """Return the vectors that there are of documents and sources, by the digest of the content that each is of."""
         return await self._store.vectors(document_ids=document_ids, sources=sources)
 
-    async def delete(self, where: Filter, **named: Sequence[str] | None) -> int:
-        """Delete what is named and meets a filter; return how many chunks."""
-        return await self._store.delete(**named, where=where or None)
+    async def delete(self, scope: Scope, where: Mapping[str, Any] | None = None, **named: Sequence[str] | None) -> int:
+        """Delete what is named, in scope and meets a filter; return how many chunks."""
+        return await self._store.delete(**named, where=scope.refined(where) or None, scope=scope.name)
 
     async def held(self, scope: Scope) -> list[tuple[str | None, str]]:
         """Return source and document of what there is within a scope."""
@@ -229,20 +228,21 @@ class MemoryLedger:
         """Return nothing: a store's vectors cannot be read back by the protocol."""
         return {}
 
-    async def delete(self, where: Filter, **named: Sequence[str] | None) -> int:
-        """Delete what is named and meets a filter; return how many chunks.
+    async def delete(self, scope: Scope, where: Mapping[str, Any] | None = None, **named: Sequence[str] | None) -> int:
+        """Delete what is named, in scope and meets a filter; return how many chunks.
 
         Raises:
             AKConfigError: The filter cannot be said in one mapping, which is all that this store takes.
         """
-        if not is_whole(where):
+        condition = scope.refined(where)
+        if not is_whole(condition):
             raise AKConfigError("This store cannot delete by several $contains of one key.")
         sources, others = named.get("sources"), [name for name, given in named.items() if given is not None]
         if sources is not None and others == ["sources"]:
             self._notes = {key: entry for key, entry in self._notes.items() if key[1] not in set(sources)}
         else:
             self._notes = {}
-        return await self._store.delete(**named, where=as_mapping(where) or None)
+        return await self._store.delete(**named, where=as_mapping(condition) or None)
 
     async def held(self, scope: Scope) -> list[tuple[str | None, str]]:
         """Return source and document of what there is within a scope.

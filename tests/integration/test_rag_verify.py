@@ -91,6 +91,13 @@ def test_only_the_scope_is_looked_at(kind: str, tmp_path: Path):
     assert (first.sync.verify().ok, other.sync.verify().chunks) == (True, 1)
 
 
+def test_what_a_scope_deletes_is_not_missing_there(knowledge: Knowledge):
+    knowledge.sync.delete(sources=["refunds.md"])
+    assert (knowledge.sync.verify().ok, knowledge.sync.verify().sources) == (True, 2)
+    assert knowledge.sync.refresh(GIVEN[:1], delete_missing=True).deleted == 1
+    assert (knowledge.sync.verify().ok, knowledge.sync.verify().sources) == (True, 1)
+
+
 def test_a_damaged_file_is_told(tmp_path: Path):
     knowledge = made("sqlite", tmp_path)
     knowledge.sync.add(GIVEN)

@@ -128,8 +128,11 @@ class IndexedStore(ABC):
         document_ids: Sequence[str] | None = None,
         where: Mapping[str, Any] | Filter | None = None,
         sources: Sequence[str] | None = None,
+        scope: str = "",
     ) -> int:
         """Delete the chunks that `ids`, `document_ids` or `sources` name and that meet `where`, and return how many.
+
+        What is noted of their sources in `scope` goes with them.
 
         Raises:
             AKConfigError: No criterion is given, or one is faulty.
@@ -145,7 +148,7 @@ class IndexedStore(ABC):
             slots = table.slots() if everywhere else self._named(*(each or frozenset() for each in named))
             return [slot for slot in slots if table.meets(slot, condition)]
 
-        return (await self._run(lambda: self._change([], gone, Notes(by_source={}))))[1]
+        return (await self._run(lambda: self._change([], gone, Notes(scope, {}))))[1]
 
     async def search(
         self,
