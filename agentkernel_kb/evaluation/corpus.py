@@ -8,6 +8,7 @@ Retrieval Models", 2021): `corpus.jsonl` with `_id`, `title` and `text`, `querie
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +89,7 @@ def _records(file: Path) -> Iterator[tuple[Mapping[str, Any], str]]:
         where = f"{file}:{number}"
         try:
             record: object = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise AKConfigError(f"{where}: is no JSON.") from None
         if not isinstance(record, dict):
             raise AKConfigError(f"{where}: is no JSON object.")
@@ -108,6 +109,8 @@ def _grades(file: Path) -> dict[str, dict[str, float]]:
             if number == 1:  # The heading.
                 continue
             raise AKConfigError(f"{file}:{number}: the grade {grade!r} is no number.") from None
+        if not math.isfinite(value):
+            raise AKConfigError(f"{file}:{number}: the grade {grade!r} is no finite number.")
         grades.setdefault(query, {})[document] = value
     return grades
 

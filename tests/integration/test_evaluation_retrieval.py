@@ -100,11 +100,13 @@ def test_a_title_that_a_text_does_not_repeat_is_searched_too(tmp_path: Path):
         ({"corpus_jsonl": '{"_id": "a", "text": "x"}\n' * 2}, "two documents of one _id"),
         ({"queries_jsonl": '{"_id": "1", "text": 5}\n'}, r"queries.jsonl:1: text must be text"),
         ({"queries_jsonl": "nothing\n"}, r"queries.jsonl:1: is no JSON"),
+        ({"queries_jsonl": "[" * 100_000}, r"queries.jsonl:1: is no JSON"),
         ({"qrels_tsv": "a\tb\tscore\n1\tcats\tgood\n"}, r"qrels.tsv:2: the grade 'good' is no number"),
+        ({"qrels_tsv": "a\tb\tscore\n1\tcats\tinf\n"}, r"qrels.tsv:2: the grade 'inf' is no finite number"),
         ({"qrels_tsv": "a b c\n"}, r"qrels.tsv:1: needs a question, a document and a grade"),
         ({"qrels_tsv": "a\tb\tscore\n1\tcats\t0\n"}, "no grade above 0"),
     ],
-    ids=["no id", "no object", "twice", "no text", "no json", "no number", "no tabs", "nothing judged"],
+    ids=["no id", "no object", "twice", "no text", "no json", "too deep", "no number", "no end", "no tabs", "nothing judged"],
 )
 def test_a_fault_of_a_collection_is_told_with_its_line(tmp_path: Path, changed, message):
     with pytest.raises(AKConfigError, match=message):
