@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,22 @@ def test_the_old_corpus_is_deleted_from_the_file(tmp_path: Path):
     knowledge.sync.add(OLD)
     knowledge.sync.reindex(NEW)
     assert (namespaces(tmp_path), held(knowledge)) == (["knowledge"], texts(NEW))
+
+
+STUCK = """CREATE TRIGGER stuck BEFORE DELETE ON chunks
+WHEN (SELECT name <> 'knowledge' FROM namespaces WHERE number = OLD.namespace) BEGIN SELECT raise(ABORT, 'no'); END"""
+
+
+def test_a_switch_that_is_done_is_no_failure_where_the_old_corpus_cannot_be_deleted_yet(tmp_path: Path):
+    knowledge = made("sqlite", tmp_path)
+    knowledge.sync.add(OLD)
+    with closing(sqlite3.connect(tmp_path / "kb.db")) as connection:
+        connection.execute(STUCK)
+        assert knowledge.sync.reindex(NEW).documents == 13
+        assert held(made("sqlite", tmp_path)) == texts(NEW)
+        connection.execute("DROP TRIGGER stuck")
+    assert held(made("sqlite", tmp_path)) == texts(NEW)
+    assert namespaces(tmp_path) == ["knowledge"]
 
 
 def test_what_cannot_be_read_stays_as_it_was(kind: str, tmp_path: Path):

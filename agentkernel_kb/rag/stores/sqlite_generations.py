@@ -8,8 +8,9 @@ the file next where its process was killed.
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 
-from agentkernel_kb.errors import KnowledgeStateError
+from agentkernel_kb.errors import KnowledgeBackendError, KnowledgeStateError
 from agentkernel_kb.rag.stores.generational import State
 from agentkernel_kb.rag.stores.sqlite_file import SQLiteFile
 
@@ -56,13 +57,21 @@ def retire(connection: sqlite3.Connection, namespace: str) -> None:
 
 
 def prune(file: SQLiteFile) -> None:
-    """Delete what was taken out of use, in transactions that others need not wait for."""
-    while (number := _retired(file.connection())) is not None:
-        with file.writing() as connection:
-            gone = connection.execute(_PRUNE, (number, _DELETED_AT_ONCE))
-            if gone.rowcount < _DELETED_AT_ONCE:
-                for statement in _PRUNE_REST:
-                    connection.execute(statement, (number,))
+    """Delete what was taken out of use, in transactions that others need not wait for.
+
+    Where that fails, as on a full disk, it is left to whoever opens the file next: nobody sees it, and what was done is done.
+    """
+    with suppress(KnowledgeBackendError, sqlite3.Error):
+        while (number := _retired(file.connection())) is not None:
+            _delete_some(file, number)
+
+
+def _delete_some(file: SQLiteFile, number: int) -> None:
+    with file.writing() as connection:
+        gone = connection.execute(_PRUNE, (number, _DELETED_AT_ONCE))
+        if gone.rowcount < _DELETED_AT_ONCE:
+            for statement in _PRUNE_REST:
+                connection.execute(statement, (number,))
 
 
 def unfinished(connection: sqlite3.Connection, namespace: str) -> int:
