@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from agentkernel_kb.guard.cypher_cursor import keyword
 from agentkernel_kb.guard.cypher_effort import refusal
 from agentkernel_kb.guard.lexer import Token
-from agentkernel_kb.guard.neo4j_shapes import MAX_KEPT, Shapes, first, loop_at
+from agentkernel_kb.guard.neo4j_patterns import repeats_twice
+from agentkernel_kb.guard.neo4j_shapes import MAX_KEPT, Shapes, first, loop_at, operand_before
 from agentkernel_kb.guard.neo4j_sums import adds_numbers
 
 MAX_WORK = 20_000_000
 MAX_LENGTH = 2_000_000
+MAX_MATCHED = 10_000
 _OF_UNKNOWN = 100
 """How many items a list is taken to have that is a property, or the labels or keys of a node."""
 _CURE = f"Keep its first items, as in collect(x)[..{MAX_KEPT}], or UNWIND it"
@@ -27,6 +29,9 @@ _SEARCHED = (
 _PUT_TOGETHER = (
     f"A reduce over a list that was collected may copy a long text for each item; nothing stops that. {_CURE}; "
     "where it adds numbers, write toInteger(x) or toFloat(x)"
+)
+_MATCHED = (
+    f"A regular expression that repeats twice cannot match a text of more than {MAX_MATCHED:,} characters, as this one may be"
 )
 _GROWN = "This statement puts a list together that is too long for what looks at all of it, which nothing stops. Use UNWIND"
 
@@ -42,6 +47,8 @@ def check_collected(tokens: Sequence[Token]) -> None:
         if keyword(token) == "AS" and index and index + 1 < len(tokens) and shapes.length(tokens[index + 1]) > MAX_LENGTH:
             raise refusal(_GROWN, tokens[index + 1])
         _check_loop(tokens, index, shapes)
+        if token.text == "=~" and index + 1 < len(tokens):
+            _check_match(tokens, index, shapes)
 
 
 def _check_loop(tokens: Sequence[Token], opened: int, shapes: Shapes) -> None:
@@ -53,3 +60,10 @@ def _check_loop(tokens: Sequence[Token], opened: int, shapes: Shapes) -> None:
         raise refusal(_PUT_TOGETHER, tokens[opened])
     if count * shapes.inside(loop).value(loop.body).work > MAX_WORK:
         raise refusal(_SEARCHED, tokens[opened])
+
+
+def _check_match(tokens: Sequence[Token], operator: int, shapes: Shapes) -> None:
+    """Refuse a long text in front of an expression that repeats twice: of 30,000 letters it tried pairs, for more than 10 s."""
+    length = first(shapes.value(operand_before(tokens, operator)).shape)
+    if length > MAX_MATCHED and repeats_twice(tokens[operator + 1].text[1:-1]):
+        raise refusal(_MATCHED, tokens[operator])

@@ -21,18 +21,31 @@ def pattern_fault(written: str) -> str:
     """
     if len(written) > MAX_PATTERN_CHARS:
         return f"A regular expression has at most {MAX_PATTERN_CHARS} characters"
-    pattern = re.sub(r"\\(.)", lambda found: "\\" if found[1] == "\\" else "x", written, flags=re.DOTALL)
+    pattern = _as_read(written)
     if re.search(r"\\[1-9kQ]", pattern):
         return "A regular expression may not refer back to a part of itself, nor quote by \\Q"
     pattern = re.sub(r"\\.", "_", pattern, flags=re.DOTALL)
     if re.search(r"\(\?[a-zA-Z-]*x", pattern):
         return "A regular expression may not have the flag x"
-    pattern = re.sub(r"\[[^\]]*\]", "_", pattern)
-    pattern = _PREFIX.sub("(", _FLAGS.sub("", pattern))
+    pattern = _without_classes(pattern)
     unbounded, ways = _repetitions(pattern)
     if unbounded > MAX_UNBOUNDED:
         return f"A regular expression repeats at most {MAX_UNBOUNDED} times without a bound, or by more than {_WIDE}"
     return _group_fault(pattern, ways)
+
+
+def repeats_twice(written: str) -> bool:
+    """Tell whether two parts of a regular expression repeat without a small bound: it may try each place with each."""
+    return _repetitions(_without_classes(re.sub(r"\\.", "_", _as_read(written), flags=re.DOTALL)))[0] > 1
+
+
+def _as_read(written: str) -> str:
+    """Return the expression that a string of Cypher holds; what such a string escapes itself is one plain character."""
+    return re.sub(r"\\(.)", lambda found: "\\" if found[1] == "\\" else "x", written, flags=re.DOTALL)
+
+
+def _without_classes(pattern: str) -> str:
+    return _PREFIX.sub("(", _FLAGS.sub("", re.sub(r"\[[^\]]*\]", "_", pattern)))
 
 
 def _repetitions(pattern: str) -> tuple[int, int]:

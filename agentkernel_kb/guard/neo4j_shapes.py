@@ -33,6 +33,7 @@ _EXPECTING = _BEGIN | {
 }  # fmt: skip
 """What a value has to follow: a word of `_BEGIN` that stands there is somebody's name, for Neo4j reserves none, or a part of
 `STARTS WITH`."""
+_CONDITIONS = frozenset(["AND", "NOT", "OR", "WHEN", "WHERE", "XOR"])
 _ZONES = frozenset(["TIME", "TIMEZONE"])
 _MOST_LOOKED = 10
 _ADDED = frozenset(["+", "||"])
@@ -163,7 +164,7 @@ class Shapes:
             shape = value.shape[1:] if name in ("head", "last") else ()
             return Value(shape, prod(shape) if shape and _is_plain(inside) else 0 if _is_plain(inside) else value.work), after
         if name in ("collect", "split"):
-            return self._shortened(tokens, after, (_COLLECTED, *(self.value(inside).shape if name == "collect" else ())))
+            return self._shortened(tokens, after, (_COLLECTED, *self.value(inside).shape)[:_DEEPEST])
         if name == "range":
             return _looked_at((self._range(inside),)), after
         if name == "replace" and (growth := growth_of_replace(tokens, index)) > MAX_KEPT:
@@ -186,7 +187,8 @@ class Shapes:
         work = source.work + count * max(1, body.work)
         if not loop.sum or adds_numbers(loop.start, loop.body, loop.sum):
             return Value((), work)
-        each = first(body.shape) or _UNKNOWN
+        written = sum(len(token.text) for token in loop.body if token.kind == "string")
+        each = first(body.shape) or max(_UNKNOWN, written)
         return Value((min(count * each, _MOST), *body.shape[1:]), work)
 
     def _list(self, tokens: Sequence[Token], index: int) -> tuple[Value, int]:
@@ -258,6 +260,20 @@ def loop_at(tokens: Sequence[Token], opened: int) -> Loop | None:
     end = _end_of_source(inside, start + 2)
     added = inside[0].unquoted if caller == "reduce" else ""
     return Loop(inside[start].unquoted, inside[start + 2 : end], inside[end:], added, first_piece[2:])
+
+
+def operand_before(tokens: Sequence[Token], end: int) -> Sequence[Token]:
+    """Return the operand that ends at `end`, without the words and the conditions in front of it."""
+    depth = 0
+    for index in range(end - 1, -1, -1):
+        token = tokens[index]
+        if token.kind == "mark":
+            depth += (token.text in CLOSING.values()) - (token.text in CLOSING)
+            if depth < 0 or (not depth and token.text in (",", "|")):
+                return tokens[index + 1 : end]
+        elif not depth and keyword(token) in _CONDITIONS and _is_clause(tokens, index):
+            return tokens[index + 1 : end]
+    return tokens[:end]
 
 
 def _looked_at(shape: Shape) -> Value:

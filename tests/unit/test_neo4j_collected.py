@@ -113,3 +113,28 @@ def test_a_list_that_is_added_to_itself_again_and_again_is_refused_without_a_loo
     ):
         with pytest.raises(KnowledgeGuardError, match="too long for what looks at all of it"):
             check_read_only_cypher(statement, engine="neo4j")
+
+
+LONG_TEXTS = [
+    f"WITH reduce(s = '', i IN range(1, 1000) | s + '{'a' * 30}') AS s RETURN s =~ 'a*a*b'",
+    f"WITH reduce(s = '', i IN range(1, 1000) | s + '{'a' * 30}') AS s RETURN split(s, 'q')[0] =~ '(aa)+a*b'",
+    f"WITH reduce(s = '', i IN range(1, 1000) | s + '{'a' * 30}') AS s WITH {{t: [s]}} AS m RETURN toUpper(m.t[0]) =~ 'A*A*B'",
+    f"RETURN '{'a' * 20_000}' =~ 'a*a*b'",
+    f"WITH '{'a' * 5_000}' AS and RETURN and + and + and =~ 'a*a*b'",
+]
+
+
+@pytest.mark.parametrize("statement", LONG_TEXTS, ids=["reduce", "items", "map", "written", "added"])
+def test_a_regular_expression_that_repeats_twice_matches_no_long_text(statement: str) -> None:
+    with pytest.raises(KnowledgeGuardError, match=r"repeats twice"):
+        check_read_only_cypher(statement, engine="neo4j")
+
+
+def test_a_regular_expression_that_repeats_twice_matches_what_is_short() -> None:
+    for statement in (
+        "MATCH (n) WITH collect(n.name) AS l MATCH (m) WHERE NOT m.name IN l AND m.name =~ '(?i).*foo.*' RETURN m",
+        "MATCH (n) WITH collect(n.name) AS l RETURN [x IN l WHERE x =~ '.*a.*']",
+        f"WITH reduce(s = '', i IN range(1, 1000) | s + '{'a' * 30}') AS s RETURN s =~ 'a*b'",
+        "MATCH p=(a)-[:R*1..3]->(b) RETURN reduce(s = '', n IN nodes(p) | s + n.name) =~ '.*foo.*'",
+    ):
+        check_read_only_cypher(statement, engine="neo4j")
