@@ -9,17 +9,19 @@ much its body looks at for each of them. `collect(…)[..1000]` is short, whatev
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
-from agentkernel_kb.guard.cypher_cursor import keyword
+from agentkernel_kb.guard.cypher_cursor import arguments_of, keyword
 from agentkernel_kb.guard.cypher_effort import refusal
 from agentkernel_kb.guard.lexer import Token
 from agentkernel_kb.guard.neo4j_patterns import repeats_twice
-from agentkernel_kb.guard.neo4j_shapes import MAX_KEPT, Shapes, first, loop_at, operand_before
+from agentkernel_kb.guard.neo4j_shapes import MAX_KEPT, Shapes, first, loop_at, operand_after, operand_before, pieces
 from agentkernel_kb.guard.neo4j_sums import adds_numbers
 
 MAX_WORK = 20_000_000
 MAX_LENGTH = 2_000_000
 MAX_MATCHED = 10_000
+MAX_COMPARED = 1_000_000_000
 _OF_UNKNOWN = 100
 """How many items a list is taken to have that is a property, or the labels or keys of a node."""
 _CURE = f"Keep its first items, as in collect(x)[..{MAX_KEPT}], or UNWIND it"
@@ -33,6 +35,7 @@ _PUT_TOGETHER = (
 _MATCHED = (
     f"A regular expression that repeats twice cannot match a text of more than {MAX_MATCHED:,} characters, as this one may be"
 )
+_SOUGHT = "A long text is looked for in another long one, which may compare each place with all of it; nothing stops that"
 _GROWN = "This statement puts a list together that is too long for what looks at all of it, which nothing stops. Use UNWIND"
 
 
@@ -49,6 +52,8 @@ def check_collected(tokens: Sequence[Token]) -> None:
         _check_loop(tokens, index, shapes)
         if token.text == "=~" and index + 1 < len(tokens):
             _check_match(tokens, index, shapes)
+        if prod(first(shapes.value(text).shape) for text in _sought(tokens, index)) > MAX_COMPARED:
+            raise refusal(_SOUGHT, token)
 
 
 def _check_loop(tokens: Sequence[Token], opened: int, shapes: Shapes) -> None:
@@ -67,3 +72,12 @@ def _check_match(tokens: Sequence[Token], operator: int, shapes: Shapes) -> None
     length = first(shapes.value(operand_before(tokens, operator)).shape)
     if length > MAX_MATCHED and repeats_twice(tokens[operator + 1].text[1:-1]):
         raise refusal(_MATCHED, tokens[operator])
+
+
+def _sought(tokens: Sequence[Token], index: int) -> Sequence[Sequence[Token]]:
+    """Return the text that is searched here and the one that is looked for, none where another word stands."""
+    if keyword(tokens[index]) == "CONTAINS":
+        return operand_before(tokens, index), operand_after(tokens, index + 1)
+    if tokens[index].name in ("replace", "split") and index + 1 < len(tokens) and tokens[index + 1].text == "(":
+        return list(pieces(arguments_of(tokens, index)))[:2]
+    return ((),)

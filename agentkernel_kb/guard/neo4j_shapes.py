@@ -207,8 +207,8 @@ class Shapes:
         if any(token.text == "|" for token in inside):
             found, after = self._shortened(tokens, after, (_MATCHED, *value.shape)[:_DEEPEST])
             return found, after
-        count = sum(1 for _ in _pieces(inside)) if inside else 0
-        items = _joined([self.value(piece).shape for piece in _pieces(inside)]) if value.shape else ()
+        count = sum(1 for _ in pieces(inside)) if inside else 0
+        items = _joined([self.value(piece).shape for piece in pieces(inside)]) if value.shape else ()
         found, after = self._shortened(tokens, after, (count, *items)[:_DEEPEST] if count else ())
         written = (
             _text(tokens, index - 1) == "IN" and not value.work
@@ -253,7 +253,7 @@ def loop_at(tokens: Sequence[Token], opened: int) -> Loop | None:
     if token.text == "(" and caller not in _LOOPS:
         return None
     inside = arguments_of(tokens, opened - 1)
-    first_piece = next(_pieces(inside), inside) if caller == "reduce" else ()
+    first_piece = next(pieces(inside), inside) if caller == "reduce" else ()
     start = len(first_piece) + 1 if caller == "reduce" else 0
     if _text(inside, start + 1) != "IN":
         return None
@@ -274,6 +274,18 @@ def operand_before(tokens: Sequence[Token], end: int) -> Sequence[Token]:
         elif not depth and keyword(token) in _CONDITIONS and _is_clause(tokens, index):
             return tokens[index + 1 : end]
     return tokens[:end]
+
+
+def operand_after(tokens: Sequence[Token], start: int) -> Sequence[Token]:
+    """Return the operand that begins at `start`, up to the condition, the comma or the bracket behind it."""
+    found = _up_to_comma(tokens, start)
+    depth = 0
+    for index, token in enumerate(found):
+        if token.kind == "mark":
+            depth += (token.text in CLOSING) - (token.text in CLOSING.values())
+        elif not depth and keyword(token) in _CONDITIONS and index and _is_clause(found, index):
+            return found[:index]
+    return found
 
 
 def _looked_at(shape: Shape) -> Value:
@@ -327,7 +339,7 @@ def _up_to_comma(tokens: Sequence[Token], start: int) -> Sequence[Token]:
     return tokens[start:]
 
 
-def _pieces(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+def pieces(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
     """Cut what stands in brackets at its commas."""
     start = depth = 0
     for index, token in enumerate(tokens):

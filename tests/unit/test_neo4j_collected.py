@@ -130,6 +130,24 @@ def test_a_regular_expression_that_repeats_twice_matches_no_long_text(statement:
         check_read_only_cypher(statement, engine="neo4j")
 
 
+@pytest.mark.parametrize(
+    "search",
+    [
+        "s CONTAINS substring(s, 1, 400000) + 'q'",
+        "size(replace(s, left(s, 400000) + 'q', 'x'))",
+        "split(s, left(s, 400000) + 'q')",
+    ],
+)
+def test_a_long_text_is_not_looked_for_in_a_long_one(search: str) -> None:
+    with pytest.raises(KnowledgeGuardError, match="long text is looked for"):
+        check_read_only_cypher(
+            f"WITH reduce(s = '', i IN range(1, 1000) | s + '{'ab' * 450}') AS s RETURN {search}", engine="neo4j"
+        )
+    check_read_only_cypher(
+        "MATCH (n) WITH collect(n) AS l MATCH (m) WHERE size(l) > 3 AND m.name CONTAINS 'a' RETURN l", engine="neo4j"
+    )
+
+
 def test_a_regular_expression_that_repeats_twice_matches_what_is_short() -> None:
     for statement in (
         "MATCH (n) WITH collect(n.name) AS l MATCH (m) WHERE NOT m.name IN l AND m.name =~ '(?i).*foo.*' RETURN m",
