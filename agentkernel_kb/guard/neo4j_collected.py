@@ -21,6 +21,7 @@ from agentkernel_kb.guard.neo4j_sums import adds_numbers
 MAX_WORK = 20_000_000
 MAX_LENGTH = 2_000_000
 MAX_MATCHED = 10_000
+MAX_PARSED = 100_000
 MAX_COMPARED = 1_000_000_000
 _OF_UNKNOWN = 100
 """How many items a list is taken to have that is a property, or the labels or keys of a node."""
@@ -36,6 +37,8 @@ _MATCHED = (
     f"A regular expression that repeats twice cannot match a text of more than {MAX_MATCHED:,} characters, as this one may be"
 )
 _SOUGHT = "A long text is looked for in another long one, which may compare each place with all of it; nothing stops that"
+_PARSING = frozenset(["tofloat", "tofloatornull", "tointeger", "tointegerornull"])
+_PARSED = f"A text of more than {MAX_PARSED:,} digits, as this one may be, is not read as a number; nothing stops that"
 _GROWN = "This statement puts a list together that is too long for what looks at all of it, which nothing stops. Use UNWIND"
 
 
@@ -52,6 +55,8 @@ def check_collected(tokens: Sequence[Token]) -> None:
         _check_loop(tokens, index, shapes)
         if token.text == "=~" and index + 1 < len(tokens):
             _check_match(tokens, index, shapes)
+        if token.name in _PARSING and first(shapes.value(arguments_of(tokens, index)).shape) > MAX_PARSED:
+            raise refusal(_PARSED, token)
         if prod(first(shapes.value(text).shape) for text in _sought(tokens, index)) > MAX_COMPARED:
             raise refusal(_SOUGHT, token)
 

@@ -33,7 +33,7 @@ _EXPECTING = _BEGIN | {
 }  # fmt: skip
 """What a value has to follow: a word of `_BEGIN` that stands there is somebody's name, for Neo4j reserves none, or a part of
 `STARTS WITH`."""
-_CONDITIONS = frozenset(["AND", "NOT", "OR", "WHEN", "WHERE", "XOR"])
+_CONDITIONS = frozenset(["AND", "CONTAINS", "NOT", "OR", "WHEN", "WHERE", "XOR"])
 _ZONES = frozenset(["TIME", "TIMEZONE"])
 _MOST_LOOKED = 10
 _ADDED = frozenset(["+", "||"])
