@@ -159,8 +159,8 @@ def test_a_regular_expression_that_repeats_twice_matches_what_is_short() -> None
 
 
 def test_a_text_that_was_put_together_long_is_not_read_as_a_number() -> None:
+    digits = "1" * 900
     for function in ("toInteger", "toFloat"):
         with pytest.raises(KnowledgeGuardError, match="not read as a number"):
-            digits = "1" * 900
             check_read_only_cypher(f"RETURN {function}(reduce(s = '', i IN range(1, 1000) | s + '{digits}'))", engine="neo4j")
         check_read_only_cypher(f"MATCH (n) WITH collect(n.age) AS l RETURN [x IN l | {function}(x)]", engine="neo4j")
