@@ -45,7 +45,7 @@ def _of(dialects: list[str]) -> list[object]:
     ]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)  # Hundreds of statements, each with a look at the data before and after.
 @pytest.mark.parametrize("dialect", _of(dialects()))
 def test_no_attack_gets_through(dialect: str, tmp_path: Path) -> None:
     report = all_attacks(dialect, tmp_path)
@@ -53,14 +53,14 @@ def test_no_attack_gets_through(dialect: str, tmp_path: Path) -> None:
     assert report.attacks == len(load(dialect, "attacks"))
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)  # Hundreds of statements, each with a look at the data before and after.
 @pytest.mark.parametrize("dialect", _of(dialects()))
 def test_hardly_an_honest_read_is_refused(dialect: str, tmp_path: Path) -> None:
     report = all_reads(dialect, tmp_path)
     assert report.percent < MAX_PERCENT, report.refused
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)  # Hundreds of statements, each with a look at the data before and after.
 @pytest.mark.parametrize("dialect", _of(PAST_THE_GUARD))
 def test_the_engine_alone_keeps_its_data(dialect: str, tmp_path: Path) -> None:
     world = world_of(dialect)

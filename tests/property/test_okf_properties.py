@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from agentkernel_kb import KnowledgePathError, KnowledgeQueryError
@@ -25,7 +25,7 @@ from agentkernel_kb.okf.query import parse
 from agentkernel_kb.okf.records import comparable, concept_record
 from agentkernel_kb.okf.rendering import RenderingError, new_document
 from agentkernel_kb.okf.versions import profile_of
-from agentkernel_kb.render import clean
+from agentkernel_kb.render import encode
 from agentkernel_kb.store.base import DocumentStore
 
 PROFILE = profile_of("0.2")
@@ -58,6 +58,8 @@ def test_a16_taking_a_document_apart_loses_nothing(text: str):
 
 @on_any_machine
 @given(st.dictionaries(st.text(min_size=1), VALUES), st.text())
+@example(values={"a": "\r"}, body="")
+@example(values={"a": "one\rtwo"}, body="")
 def test_a16_what_is_rendered_reads_as_what_was_meant(values: dict[str, Any], body: str):
     try:
         text = new_document(values, body)
@@ -68,7 +70,7 @@ def test_a16_what_is_rendered_reads_as_what_was_meant(values: dict[str, Any], bo
     assert parts.body == body
     read = read_head(parts.head).values
     plain = {key: value for key, value in values.items() if key.isprintable() and key != "<<" and isinstance(value, str)}
-    assert {key: read[key] for key in plain} == {key: clean(value) for key, value in plain.items()}
+    assert {key: read[key] for key in plain} == {key: encode(value) for key, value in plain.items()}
 
 
 @on_any_machine
