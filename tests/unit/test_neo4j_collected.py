@@ -164,3 +164,13 @@ def test_a_text_that_was_put_together_long_is_not_read_as_a_number() -> None:
         with pytest.raises(KnowledgeGuardError, match="not read as a number"):
             check_read_only_cypher(f"RETURN {function}(reduce(s = '', i IN range(1, 1000) | s + '{digits}'))", engine="neo4j")
         check_read_only_cypher(f"MATCH (n) WITH collect(n.age) AS l RETURN [x IN l | {function}(x)]", engine="neo4j")
+
+
+def test_subqueries_with_union_multiply_the_rows_a_bounded_number_of_times() -> None:
+    def chain(length: int) -> str:
+        parts = (f"CALL (a{i}) {{ RETURN a{i} AS a{i + 1} UNION ALL RETURN a{i} AS a{i + 1} }}" for i in range(length))
+        return f"UNWIND [1] AS a0 {' '.join(parts)} RETURN count(*)"
+
+    check_read_only_cypher(chain(8), engine="neo4j")
+    with pytest.raises(KnowledgeGuardError, match="Subqueries with UNION"):
+        check_read_only_cypher(chain(9), engine="neo4j")
