@@ -194,7 +194,7 @@ def _check_subqueries(tokens: Sequence[Token]) -> None:
 
 
 def _check_united(tokens: Sequence[Token]) -> None:
-    """Refuse subqueries with UNION one behind the other: each multiplies the rows, and between these the server looks at no limit.
+    """Refuse subqueries with UNION one behind the other: each multiplies the rows, and no limit stops that.
 
     Thirty times `CALL (a) { RETURN a AS b UNION ALL RETURN a AS b }` was seen to run for 12 s under a limit of two.
     """
