@@ -33,15 +33,21 @@ def run(server: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture(scope="module")
-def output() -> Iterator[str]:
-    server = servers.shared("neo4j").url
-    finished = run(server)
-    assert (finished.returncode, finished.stderr) == (0, "")
-    yield finished.stdout
+def clear(server: str) -> None:
+    """Take out what a demo wrote, another one's too."""
     graph = Neo4jManager(server, "neo4j", servers.PASSWORD)
     graph.write([{"text": "", "metadata": {"query": "MATCH (n) WHERE n:Colleague OR n:Project DETACH DELETE n"}}])
     graph.close()
+
+
+@pytest.fixture(scope="module")
+def output() -> Iterator[str]:
+    server = servers.shared("neo4j").url
+    clear(server)
+    finished = run(server)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    yield finished.stdout
+    clear(server)
 
 
 def test_it_says_that_no_language_model_is_at_work(output: str) -> None:
