@@ -21,6 +21,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return names[near[0]] if near else None
 
 
+def hint(name: str, known: Iterable[str]) -> str:
+    """Return ` Did you mean '…'?` of the nearest known name, to stand behind a sentence; empty where none is like it."""
+    near = nearest(name, known)
+    return f" Did you mean '{near}'?" if near else ""
+
+
 def meant(name: str, known: Mapping[str, str], *, cutoff: float = 0.6) -> list[str]:
     """Return what at most three known names stand for that `name` may have been meant for, the nearest first.
 

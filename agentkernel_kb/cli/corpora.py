@@ -15,7 +15,7 @@ from agentkernel_kb.cli.ingesting import Corpus, Ingested, Way, ingested, source
 from agentkernel_kb.cli.opening import opened
 from agentkernel_kb.config.lazy import LazyKnowledgeBase
 from agentkernel_kb.embed import named_embedder
-from agentkernel_kb.near import nearest
+from agentkernel_kb.near import hint
 from agentkernel_kb.rag import create_knowledge
 from agentkernel_kb.rag.manager import RAGManager
 
@@ -128,10 +128,9 @@ def _declared(name: str, backend: KnowledgeBase, way: Way) -> Corpus:
 def _known(name: str, known: Sequence[str]) -> str:
     if name in known:
         return name
-    near = nearest(name, known)
-    hint = f" Did you mean '{near}'?" if near else ""
     raise CommandError(
-        f"No backend of type knowledge is called '{name}'.{hint} There are: {', '.join(known) or 'none'}.", Code.USAGE
+        f"No backend of type knowledge is called '{name}'.{hint(name, known)} There are: {', '.join(known) or 'none'}.",
+        Code.USAGE,
     )
 
 

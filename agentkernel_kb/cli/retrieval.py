@@ -14,7 +14,7 @@ from agentkernel_kb.embed import named_embedder
 from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.evaluation.corpus import Collection, read_collection
 from agentkernel_kb.evaluation.retrieval import RetrievalResult, Setting, compare_retrieval
-from agentkernel_kb.near import nearest
+from agentkernel_kb.near import hint
 from agentkernel_kb.rag import ApproxTokenChunker, HeadingChunker, RecursiveCharacterSplitter, SearchMode
 
 _MODES: tuple[SearchMode, ...] = get_args(SearchMode)
@@ -88,9 +88,7 @@ def _splitter(name: str) -> Any:
 
 def _check(what: str, name: str, known: Sequence[str]) -> None:
     if name not in known:
-        near = nearest(name, known)
-        hint = f" Did you mean '{near}'?" if near else ""
-        raise CommandError(f"There is no {what} '{name}'.{hint} Known: {', '.join(known)}.", Code.USAGE)
+        raise CommandError(f"There is no {what} '{name}'.{hint(name, known)} Known: {', '.join(known)}.", Code.USAGE)
 
 
 def _table(run: Run, results: Sequence[RetrievalResult], k: int) -> None:

@@ -15,7 +15,7 @@ from agentkernel_kb.config import yaml_file
 from agentkernel_kb.config.faults import ConfigurationError, Fault, Finding, Key, in_order
 from agentkernel_kb.config.overlay import laid_over, origin
 from agentkernel_kb.config.variables import Variables
-from agentkernel_kb.near import nearest
+from agentkernel_kb.near import hint
 
 _MOST_HINTS = 200
 _MOST_LISTED = 30
@@ -134,8 +134,7 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     hints = _HINTS.get()
     if hints is not None and next(hints) > _MOST_HINTS:
         return ""
-    near = nearest(str(name), known)
-    return f" Did you mean '{near}'?" if near else ""
+    return hint(str(name), known)
 
 
 def listed(names: Iterable[str]) -> str:
