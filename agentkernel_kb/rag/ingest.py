@@ -12,9 +12,10 @@ from typing import Any
 
 from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.rag.embedding import Embedding
+from agentkernel_kb.rag.entry import Entry
 from agentkernel_kb.rag.fingerprint import check_indexing
 from agentkernel_kb.rag.keeping import ENDS_ALL, Keeper
-from agentkernel_kb.rag.ledger import Entry, Ledger, ledger_of, missing
+from agentkernel_kb.rag.ledger import Ledger, ledger_of, missing
 from agentkernel_kb.rag.loading.items import SourceItem, name_of
 from agentkernel_kb.rag.pipeline import pipelined
 from agentkernel_kb.rag.protocols import Loader, Splitter, VectorStore

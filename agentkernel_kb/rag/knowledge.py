@@ -259,6 +259,8 @@ class Knowledge:
     async def verify(self, *, repair: bool = False) -> VerifyReport:
         """Compare what is noted about sources with the chunks that there are, within the application's scope.
 
+        The notes of scopes within that one count too: without a scope, the whole corpus is compared, with all its tenants.
+
         Args:
             repair: Take back the notes that are not true, so that the next `refresh` reads these sources anew; and throw away
                 what is left of a `reindex` that was cut off.

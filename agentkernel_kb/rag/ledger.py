@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Protocol, cast
+from weakref import WeakKeyDictionary
 
 from agentkernel_kb.errors import AKConfigError, UnsupportedKnowledgeOperationError
 from agentkernel_kb.rag.chunk import VectorRecord, origin_of
+from agentkernel_kb.rag.coverage import OWN, Coverage, covered
+from agentkernel_kb.rag.entry import Entry
 from agentkernel_kb.rag.protocols import VectorStore
 from agentkernel_kb.rag.scope import Scope, as_mapping, is_whole
 
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What is noted about an origin: a source, or a document that has none.
-
-    Attributes:
-        version: What its loader said of its state, such as size and time; `None` where only reading it tells.
-        metadata: Digest of the metadata that it was indexed with.
-        content: Digest of its documents.
-        chunks: How many chunks it has.
-        identity: What its loader calls it however it is spelled, such as the whole path of a file.
-    """
-
-    version: str | None
-    metadata: str
-    content: str
-    chunks: int
-    identity: str | None = None
-
-    def written(self) -> str:
-        """Return the entry as text."""
-        return json.dumps({name: getattr(self, name) for name in self.__slots__})
-
-    @classmethod
-    def read(cls, text: str) -> Entry | None:
-        """Return what `written` made a text of, `None` for any other text: then the source is read again."""
-        try:
-            return cls(**json.loads(text))
-        except (ValueError, TypeError):
-            return None
+_NOTES = WeakKeyDictionary[VectorStore, dict[tuple[str, str], Entry]]()
 
 
 class Ledger(Protocol):
@@ -58,11 +30,14 @@ class Ledger(Protocol):
         ...
 
     async def compare(self, scope: Scope) -> tuple[dict[str, int], dict[str, int]]:
-        """Return how many chunks each origin has by its note, and how many there are; of what this ledger can know of."""
+        """Return how many chunks each origin has by its notes, and how many there are; of what this ledger can know of.
+
+        The notes of a scope are its own, and those of the scopes within it: without a scope, all of them.
+        """
         ...
 
     async def forget(self, scope: Scope, origins: Iterable[str]) -> None:
-        """Take notes back."""
+        """Take notes back, those of the scopes within too."""
         ...
 
     async def replace(
@@ -99,7 +74,7 @@ class StoredLedger:
     """The ledger of a store that keeps notes beside its chunks.
 
     Args:
-        store: A store with `state()`, `notes(scope)`, `held(where)`, `vectors(…)` and `replace_noted(…)`.
+        store: A store with `state()`, `notes(scope)`, `every_note()`, `held(where)`, `vectors(…)` and `replace_noted(…)`.
     """
 
     def __init__(self, store: Any) -> None:
@@ -117,17 +92,24 @@ class StoredLedger:
         """
         self._generation, _ = await self._store.state()
         held: dict[str, int] = await self._store.held(scope.filter)
-        entries = await self._entries(scope)
-        return {origin: entry for origin, entry in entries.items() if entry.chunks == held.get(origin, 0)}
+        entries = {
+            origin: entry for origin, text in (await self._store.notes(scope.name)).items() if (entry := Entry.read(text))
+        }
+        doubted = [origin for origin, entry in entries.items() if entry.chunks != held.get(origin, 0)]
+        if any(held.get(origin) for origin in doubted):  # Scopes within may have chunks of the same origin.
+            whole = (await self._covered(scope)).chunks
+            doubted = [origin for origin in doubted if whole.get(origin) != held.get(origin, 0)]
+        return {origin: entry for origin, entry in entries.items() if origin not in set(doubted)}
 
     async def compare(self, scope: Scope) -> tuple[dict[str, int], dict[str, int]]:
-        """Return how many chunks each origin has by its note, and how many there are."""
-        noted = {origin: entry.chunks for origin, entry in (await self._entries(scope)).items()}
-        return noted, await self._store.held(scope.filter)
+        """Return how many chunks each origin has by its notes, and how many there are."""
+        return (await self._covered(scope)).chunks, await self._store.held(scope.filter)
 
     async def forget(self, scope: Scope, origins: Iterable[str]) -> None:
-        """Take notes back."""
-        await self._store.forget(scope.name, origins)
+        """Take notes back, those of the scopes within too."""
+        names = list(origins)
+        for name in [scope.name, *(await self._covered(scope)).inner]:
+            await self._store.forget(name, names)
 
     async def replace(
         self,
@@ -138,8 +120,8 @@ class StoredLedger:
         scope: Scope,
         noted: Mapping[str, Entry],
     ) -> tuple[int, int]:
-        """Replace chunks and notes in one transaction."""
-        return await self._store.replace_noted(
+        """Replace chunks and notes in one transaction; what scopes within noted of chunks that are gone goes then."""
+        counts = await self._store.replace_noted(
             records,
             document_ids=document_ids,
             sources=sources,
@@ -148,6 +130,9 @@ class StoredLedger:
             noted={origin: entry.written() for origin, entry in noted.items()},
             generation=self._generation,
         )
+        if counts[1] and await self._has_inner(scope):
+            await self._settle(scope, [*sources, *(origin_of(None, document) for document in document_ids)])
+        return counts
 
     async def vectors(self, *, document_ids: Sequence[str], sources: Sequence[str]) -> dict[str, list[float]]:
         """Return the vectors that there are of documents and sources, by the digest of the content that each is of."""
@@ -155,20 +140,40 @@ class StoredLedger:
 
     async def delete(self, scope: Scope, where: Mapping[str, Any] | None = None, **named: Sequence[str] | None) -> int:
         """Delete what is named, in scope and meets a filter; return how many chunks."""
-        return await self._store.delete(**named, where=scope.refined(where) or None, scope=scope.name)
+        condition = scope.refined(where) or None
+        if not await self._has_inner(scope):
+            return await self._store.delete(**named, where=condition, scope=scope.name)
+        before: dict[str, int] = await self._store.held(scope.filter)
+        deleted = await self._store.delete(**named, where=condition, scope=OWN)
+        left: dict[str, int] = await self._store.held(scope.filter)
+        await self._settle(scope, [origin for origin, chunks in before.items() if left.get(origin, 0) != chunks])
+        return deleted
 
     async def held(self, scope: Scope) -> list[tuple[str | None, str]]:
         """Return source and document of what there is within a scope."""
         return [(each.source or None, each.document_id) for each in await self._store.list_documents(scope.filter)]
 
-    async def _entries(self, scope: Scope) -> dict[str, Entry]:
-        noted: dict[str, str] = await self._store.notes(scope.name)
-        entries = ((origin, Entry.read(text)) for origin, text in noted.items())
-        return {origin: entry for origin, entry in entries if entry is not None}
+    async def _covered(self, scope: Scope) -> Coverage:
+        return covered(scope, await self._store.every_note())
+
+    async def _has_inner(self, scope: Scope) -> bool:
+        """Tell whether there are notes of scopes within; one's own, which are most, are not read for that."""
+        notes: list[tuple[str, str, str]] = await self._store.every_note()
+        return bool(covered(scope, [each for each in notes if each[0] != scope.name]).inner)
+
+    async def _settle(self, scope: Scope, origins: Iterable[str]) -> None:
+        """Take back what is noted of chunks that were deleted, in the scopes within too: nothing is missing there."""
+        noted = await self._covered(scope)
+        emptied = await noted.emptied(origins, await self._store.held(scope.filter), self._store.held)
+        for name, gone in emptied.items():
+            if gone:
+                await self._store.forget(scope.name if name == OWN else name, gone)
 
 
 class MemoryLedger:
     """Notes that are gone with the process: then sources are read again, and nothing else is lost.
+
+    All that is opened on one store shares them, as it does the notes of a store that keeps some.
 
     Args:
         store: Any store.
@@ -176,7 +181,7 @@ class MemoryLedger:
 
     def __init__(self, store: VectorStore) -> None:
         self._store = store
-        self._notes: dict[tuple[str, str], Entry] = {}
+        self._notes = _notes_on(store)
 
     def of_a_run(self) -> Ledger:
         """Return itself: its notes are all that there is, and such a store has no generations."""
@@ -188,7 +193,7 @@ class MemoryLedger:
 
     async def compare(self, scope: Scope) -> tuple[dict[str, int], dict[str, int]]:
         """Return how many chunks each origin has by its note, and how many there are, of what this process indexed."""
-        noted = {origin: entry.chunks for origin, entry in (await self.read(scope)).items()}
+        noted = self._covered(scope).chunks
         listing = getattr(self._store, "list_documents", None)
         held: Counter[str] = Counter()
         if callable(listing):
@@ -203,8 +208,7 @@ class MemoryLedger:
 
     async def forget(self, scope: Scope, origins: Iterable[str]) -> None:
         """Take notes back."""
-        for origin in origins:
-            self._notes.pop((scope.name, origin), None)
+        self._drop(scope, set(origins))
 
     async def replace(
         self,
@@ -221,6 +225,7 @@ class MemoryLedger:
             counts = await cast("Any", replace)(records, document_ids=document_ids, sources=sources)
         else:
             counts = await self._written_first(records, document_ids, sources, scope)
+        self._drop(scope, {*sources, *(origin_of(None, document) for document in document_ids)})
         self._notes.update({(scope.name, origin): entry for origin, entry in noted.items()})
         return counts
 
@@ -239,9 +244,9 @@ class MemoryLedger:
             raise AKConfigError("This store cannot delete by several $contains of one key.")
         sources, others = named.get("sources"), [name for name, given in named.items() if given is not None]
         if sources is not None and others == ["sources"]:
-            self._notes = {key: entry for key, entry in self._notes.items() if key[1] not in set(sources)}
+            self._drop(scope, set(sources))
         else:
-            self._notes = {}
+            self._drop(scope, {origin for _, origin in self._notes})
         return await self._store.delete(**named, where=as_mapping(condition) or None)
 
     async def held(self, scope: Scope) -> list[tuple[str | None, str]]:
@@ -260,6 +265,15 @@ class MemoryLedger:
             )
         return [(source, "") for source in await self._store.list_sources()]
 
+    def _covered(self, scope: Scope) -> Coverage:
+        return covered(scope, ((name, origin, entry) for (name, origin), entry in self._notes.items()))
+
+    def _drop(self, scope: Scope, origins: set[str]) -> None:
+        """Take notes of some origins back, those of the scopes within too."""
+        names = {scope.name, *self._covered(scope).inner}
+        for key in [key for key in self._notes if key[0] in names and key[1] in origins]:
+            del self._notes[key]
+
     async def _written_first(
         self, records: Sequence[VectorRecord], document_ids: Sequence[str], sources: Sequence[str], scope: Scope
     ) -> tuple[int, int]:
@@ -269,6 +283,14 @@ class MemoryLedger:
         new = {"id": {"$nin": [record.chunk.id for record in records]}} if records else None
         where = as_mapping(scope.refined(new)) or None
         return written, await self._store.delete(document_ids=document_ids, sources=sources, where=where)
+
+
+def _notes_on(store: VectorStore) -> dict[tuple[str, str], Entry]:
+    """Return the notes on a store; a new mapping for one that cannot be referred to."""
+    try:
+        return _NOTES.setdefault(store, {})
+    except TypeError:  # It has slots, or compares by value.
+        return {}
 
 
 def missing(held: Sequence[tuple[str | None, str]], seen: set[str], failed: Sequence[str]) -> tuple[list[str], list[str]]:

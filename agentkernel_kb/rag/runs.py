@@ -10,7 +10,7 @@ from typing import Any
 
 from agentkernel_kb.errors import KnowledgeError
 from agentkernel_kb.rag.content import digest
-from agentkernel_kb.rag.ledger import Entry
+from agentkernel_kb.rag.entry import Entry
 from agentkernel_kb.rag.loading.items import SourceItem
 from agentkernel_kb.rag.units import Unit, plain
 from agentkernel_kb.rag.values import MOST_LEFT_OUT, Failure, IndexReport

@@ -29,12 +29,22 @@ class Scope:
     def __init__(self, where: Mapping[str, Any] | None) -> None:
         self.filter = parse_where(where, subject="The scope")
         self.name = digest("scope", _canonical(self.filter)) if self.filter else ""
+        self.written = _written(self.filter) if self.filter else ""
         self._stamped = {each.key: each.operand for each in self.filter.conditions if each.operator == "$eq"}
         for key in self._stamped.keys() & set(CHUNK_KEYS):
             raise AKConfigError(f"The scope names '{key}', which is a chunk's own; scope by metadata.")
 
     def __bool__(self) -> bool:
         return bool(self.filter)
+
+    def covers(self, name: str, written: str) -> bool:
+        """Tell whether another scope is this one or lies within it, as far as what is written of it shows.
+
+        Args:
+            name: Its name.
+            written: What `written` is of it; empty where nobody noted that.
+        """
+        return not self or name == self.name or set(_parts(self.written)) <= set(_parts(written))
 
     def refined(self, where: Mapping[str, Any] | None) -> Filter:
         """Return the scope and what was asked for; both have to hold.
@@ -86,6 +96,13 @@ class Scope:
         return f"Scope({sorted({each.key for each in self.filter.conditions})})"
 
 
+def filter_of(written: str) -> Filter:
+    """Return the filter of a scope of which `Scope.written` is noted; of any other text that of nothing in particular."""
+    conditions = [json.loads(part) for part in _parts(written)]
+    filters = [parse_where({key: {operator: operand}}, subject="The scope") for key, operator, operand in conditions]
+    return Filter(tuple(condition for each in filters for condition in each.conditions))
+
+
 def asked_of(store: object, where: Filter) -> Filter | dict[str, Any] | None:
     """Return a filter as a store takes it: as it is where the store can, else as a mapping, `None` for no bounds."""
     return where if getattr(store, "takes_filters", False) else as_mapping(where) or None
@@ -121,6 +138,19 @@ def _canonical(where: Filter) -> str:
         for each in where.conditions
     ]
     return json.dumps(sorted(map(_json, parts)))
+
+
+def _written(where: Filter) -> str:
+    """Return a filter as a list of its conditions, each a text that is the same however it was spelt."""
+    parts = [
+        [each.key, each.operator, sorted(each.operand, key=_json) if each.operator in _LISTS else each.operand]
+        for each in where.conditions
+    ]
+    return json.dumps(sorted(set(map(_json, parts))))
+
+
+def _parts(written: str) -> list[str]:
+    return json.loads(written) if written else []
 
 
 def _json(value: object) -> str:

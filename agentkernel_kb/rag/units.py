@@ -10,7 +10,7 @@ from typing import Any
 from agentkernel_kb.rag.chunk import Chunk, origin_of
 from agentkernel_kb.rag.chunkers.base import numbered
 from agentkernel_kb.rag.content import digest
-from agentkernel_kb.rag.ledger import Entry
+from agentkernel_kb.rag.entry import Entry
 from agentkernel_kb.rag.loading.items import SourceItem, StreamingLoader
 from agentkernel_kb.rag.protocols import Loader, Splitter
 from agentkernel_kb.rag.scope import Scope
@@ -67,7 +67,7 @@ def unit_of(
     return Unit(
         name=item.source,
         origin=origin(item, documents),
-        entry=Entry(item.version, metadata, content_of(documents), len(chunks), item.identity),
+        entry=Entry(item.version, metadata, content_of(documents), len(chunks), item.identity, scope.written),
         documents=len(documents),
         chunks=chunks,
         sources=sources if before in (item.source, *sources) else [*sources, before],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -96,6 +97,49 @@ def test_what_a_scope_deletes_is_not_missing_there(knowledge: Knowledge):
     assert (knowledge.sync.verify().ok, knowledge.sync.verify().sources) == (True, 2)
     assert knowledge.sync.refresh(GIVEN[:1], delete_missing=True).deleted == 1
     assert (knowledge.sync.verify().ok, knowledge.sync.verify().sources) == (True, 1)
+
+
+def tenants(kind: str, folder: Path) -> tuple[Knowledge, Knowledge, Knowledge]:
+    """Return a corpus as a whole, and two tenants' parts of it, which have a source of one name."""
+    whole = made(kind, folder)
+    parts = [create_knowledge("vector", store=whole.store, where={"org": "x", "tenant": tenant}) for tenant in "ab"]
+    whole.sync.add(GIVEN[1])
+    parts[0].sync.add(GIVEN)
+    parts[1].sync.add([Document(LONG, "other.md"), *GIVEN[1:]])
+    return whole, parts[0], parts[1]
+
+
+def test_the_whole_of_a_corpus_is_well_where_each_tenant_is(kind: str, tmp_path: Path):
+    whole, *parts = tenants(kind, tmp_path)
+    org = create_knowledge("vector", store=whole.store, where={"org": "x"})
+    assert whole.sync.verify() == VerifyReport(sources=4, chunks=13)
+    assert org.sync.verify() == VerifyReport(sources=4, chunks=12)
+    assert [each.sync.verify() for each in parts] == [VerifyReport(sources=3, chunks=6)] * 2
+    assert whole.sync.refresh(GIVEN[1]).unchanged == 1
+
+
+async def test_the_whole_of_a_corpus_has_the_faults_of_all_its_tenants(kind: str, tmp_path: Path):
+    whole, first, other = await asyncio.to_thread(tenants, kind, tmp_path)
+    (chunk,) = await other.passages(document_ids=[GIVEN[1].id])
+    theirs = Chunk("Written by somebody else.", "theirs", 0, "theirs.md", {"tenant": "c"})
+    await store_of(whole).upsert([VectorRecord(theirs, HashEmbedder()([theirs.text])[0])])
+    await store_of(whole).delete(ids=[chunk.id], scope="another program")
+    await store_of(whole).delete(sources=["long.md"], scope="another program")
+    report = await whole.verify()
+    assert (report.unknown, report.missing, report.differing) == (
+        ["theirs.md"], ["long.md"], [Difference("refunds.md", 3, 2)],
+    )  # fmt: skip
+    await whole.verify(repair=True)
+    assert [(await each.verify()).missing for each in (first, other)] == [[], []]
+
+
+def test_what_the_application_deletes_of_its_tenants_is_missing_nowhere(kind: str, tmp_path: Path):
+    whole, first, other = tenants(kind, tmp_path)
+    assert whole.sync.delete(where={"tenant": "b"}) == 6
+    assert (whole.sync.verify(), other.sync.verify()) == (VerifyReport(sources=3, chunks=7), VerifyReport())
+    assert first.sync.refresh(GIVEN).unchanged == 3
+    assert whole.sync.upsert(Document("Refunds take sixty days.", "refunds.md")).deleted == 2
+    assert (whole.sync.verify(), first.sync.verify()) == (VerifyReport(sources=3, chunks=6), VerifyReport(sources=2, chunks=5))
 
 
 def test_a_damaged_file_is_told(tmp_path: Path):
