@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -179,24 +179,32 @@ async def test_mcp_client_that_starts_the_command_gets_the_agents_tools(folder: 
     assert "Acme" in answered.content[0].text
 
 
-async def test_mcp_over_http_gives_each_token_its_own_agent(folder: Path) -> None:
-    port = servers.free_port()
-    command = [sys.executable, "-m", "agentkernel_kb", "serve", "mcp", "--transport", "http", "--port", str(port)]
+async def test_mcp_over_http_gives_each_token_its_own_agent_and_says_where_it_listens(folder: Path) -> None:
+    command = [sys.executable, "-m", "agentkernel_kb", "serve", "mcp", "--transport", "http", "--port", "0"]
     command += ["--token-env", "Support_Agent=SUPPORT_TOKEN", "--token-env", "Editor_Agent=EDITOR_TOKEN", "--json"]
     with subprocess.Popen(
         command, cwd=folder, env=environment(TOKENS), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        _wait_for(port, process)
-        url = f"http://127.0.0.1:{port}/mcp"
+        assert process.stdout is not None
+        said = "".join(iter(process.stdout.readline, "}\n")) + "}"
+        url = json.loads(said)["url"]
         async with connected(url, TOKENS["SUPPORT_TOKEN"]) as client:
             support = {tool.name for tool in (await client.list_tools()).tools}
         async with connected(url, TOKENS["EDITOR_TOKEN"]) as client:
             editor = {tool.name for tool in (await client.list_tools()).tools}
         process.terminate()
         out, err = process.communicate(timeout=60)
-    assert f'"url": "{url}"' in out
     assert editor - support == {"write_kb"}
-    assert not any(token in out + err for token in TOKENS.values())
+    assert not any(token in said + out + err for token in TOKENS.values())
+
+
+def test_a_port_that_another_program_has_is_told_and_nothing_is_said_to_be_served(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        ran = run("serve", "mcp", "--transport", "http", "--port", str(port), "--json", folder=folder)
+    told = f"It cannot listen on 127.0.0.1:{port}: another program does. Take another port, or 0 for a free one."
+    assert (ran.code, ran.err) == (1, f"{told}\n")
+    assert ran.json == {"ok": False, "command": "serve mcp", "error": {"kind": "AKConfigError", "message": told}}
 
 
 def test_http_from_elsewhere_needs_tokens(folder: Path) -> None:
@@ -213,13 +221,3 @@ def test_what_listens_on_every_address_is_told_by_the_options_of_the_command(fol
 def test_token_comes_from_the_environment_or_not_at_all(folder: Path) -> None:
     ran = run("serve", "mcp", "--transport", "http", "--token-env", "Support_Agent=NONE", folder=folder)
     assert (ran.code, ran.err) == (2, "The environment variable NONE holds no token: set it, or correct --token-env.\n")
-
-
-def _wait_for(port: int, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline and process.poll() is None:
-        with socket.socket() as trial:
-            if trial.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    pytest.fail(f"it does not listen: {process.poll()}")

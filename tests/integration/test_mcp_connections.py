@@ -113,3 +113,11 @@ async def test_a_header_that_decides_something_may_stand_once(house: House, toke
                 refused = await http.post(url, json=initialize(), headers=twice)
                 assert (refused.status_code, refused.text) == (400, f"The header {name} stands twice.")
             assert (await http.post(url, json=initialize(), headers=once)).status_code == 200
+
+
+async def test_a_head_that_arrives_whole_is_bounded_too(house: House) -> None:
+    with serving(house.builder) as url:
+        async with httpx2.AsyncClient(timeout=60) as http:
+            for size, status in ((50_000, 200), (70_000, 431)):
+                headers = {**JSON_HEADERS, "x-long": "x" * size}
+                assert (await http.post(url, json=initialize(), headers=headers)).status_code == status

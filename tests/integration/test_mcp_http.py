@@ -119,8 +119,11 @@ def _send_without_end(url: str, start: bytes) -> None:
         ("host", "evil.example", 421),
         ("host", "127.0.0.1.evil.example:80", 421),
         ("host", "localhost@evil.example", 421),
+        ("host", "localhost:80@evil.example", 421),
+        ("host", "[::1]:80.evil.example", 421),
         ("origin", "http://evil.example", 403),
         ("origin", "https://127.0.0.1.evil.example", 403),
+        ("origin", "http://localhost:80.evil.example", 403),
         ("origin", "null", 403),
     ],
 )

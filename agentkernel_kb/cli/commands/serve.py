@@ -33,7 +33,9 @@ def mcp(
     run: Run,
     transport: Annotated[Literal["stdio", "http"], typer.Option("--transport", help="How clients come.")] = "stdio",
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Over HTTP: the address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65_535, help="Over HTTP: the port.")] = 8000,
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65_535, help="Over HTTP: the port; 0 takes a free one.")
+    ] = 8000,
     token_env: Annotated[
         list[str] | None,
         typer.Option(
@@ -79,8 +81,7 @@ def mcp(
     with opened(run) as knowledge:
         tokens = _tokens(run.options.agent, token_env or []) or {run.options.agent: []}
         agents = [_one(knowledge, agent, own, read_only=read_only) for agent, own in tokens.items()]
-        _say_where(run, settings, agents)
-        run_http(agents, settings)
+        run_http(agents, settings, on_listening=lambda url: _say_where(run, url, agents))
     return Code.OK
 
 
@@ -107,9 +108,7 @@ def _tokens(agent: str | None, named: Sequence[str]) -> dict[str | None, list[st
     return tokens
 
 
-def _say_where(run: Run, settings: HTTPSettings, agents: Sequence[ServedAgent]) -> None:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    url = f"http://{host}:{settings.port}{settings.path}"
+def _say_where(run: Run, url: str, agents: Sequence[ServedAgent]) -> None:
     names = [agent.name for agent in agents]
     if run.options.as_json:
         run.result(url=url, agents=names)

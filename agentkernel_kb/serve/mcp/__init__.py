@@ -5,7 +5,7 @@ The SDK is loaded by the call that serves. Nothing here closes a builder: whoeve
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from agentkernel_kb.errors import KnowledgeDependencyError
@@ -78,21 +78,27 @@ def http_app(agents: ServedAgent | KnowledgeBuilder | Iterable[ServedAgent], set
     return make_app(agents, settings or HTTPSettings())
 
 
-def run_http(agents: ServedAgent | KnowledgeBuilder | Iterable[ServedAgent], settings: HTTPSettings | None = None) -> None:
+def run_http(
+    agents: ServedAgent | KnowledgeBuilder | Iterable[ServedAgent],
+    settings: HTTPSettings | None = None,
+    *,
+    on_listening: Callable[[str], object] = lambda _url: None,
+) -> None:
     """Serve agents over streamable HTTP until the process is told to end (SIGINT, SIGTERM).
 
     Args:
         agents: As of `http_app`.
         settings: As of `http_app`.
+        on_listening: Called with the address of the endpoint once it can be reached; of port 0 it has the port that was free.
 
     Raises:
-        AKConfigError: As of `http_app`.
+        AKConfigError: As of `http_app`; or it cannot listen there, as where another program does.
         KnowledgeDependencyError: The extra `mcp` is missing.
     """
     _require_sdk()
     from agentkernel_kb.serve.mcp.http import run
 
-    run(agents, settings or HTTPSettings())
+    run(agents, settings or HTTPSettings(), on_listening)
 
 
 def _require_sdk() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,9 @@ from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.knowledgebuilder import KnowledgeBuilder
 from agentkernel_kb.serve.mcp.agent import ServedAgent, all_served
 from agentkernel_kb.serve.mcp.connection import protocol_within
-from agentkernel_kb.serve.mcp.headers import SingleHeaders
+from agentkernel_kb.serve.mcp.headers import CheckedHeaders
 from agentkernel_kb.serve.mcp.leaving import Leaving
+from agentkernel_kb.serve.mcp.listening import ListeningServer
 from agentkernel_kb.serve.mcp.server import make_server
 from agentkernel_kb.serve.mcp.settings import HTTPSettings
 
@@ -34,9 +35,17 @@ _SHUTDOWN_S = 5
 _KEEP_ALIVE_S = 75  # An agent thinks between two calls: uvicorn's 5 s would close the connection under the next one.
 
 
-def run(agents: ServedAgent | KnowledgeBuilder | Iterable[ServedAgent], settings: HTTPSettings) -> None:
-    """Serve until the process is told to end."""
-    uvicorn.Server(make_config(agents, settings)).run()
+def run(
+    agents: ServedAgent | KnowledgeBuilder | Iterable[ServedAgent],
+    settings: HTTPSettings,
+    on_listening: Callable[[str], object],
+) -> None:
+    """Serve until the process is told to end.
+
+    Raises:
+        AKConfigError: It cannot listen there.
+    """
+    ListeningServer(make_config(agents, settings), settings, on_listening).run()
 
 
 def make_config(agents: ServedAgent | KnowledgeBuilder | Iterable[ServedAgent], settings: HTTPSettings) -> uvicorn.Config:
@@ -82,7 +91,7 @@ def make_app(agents: ServedAgent | KnowledgeBuilder | Iterable[ServedAgent], set
     else:
         (manager,) = managers.values()
         endpoint, middleware = manager.handle_request, []
-    middleware.insert(0, Middleware(SingleHeaders))
+    middleware.insert(0, Middleware(CheckedHeaders))
     # A class, as Starlette takes a plain function for one of its own handlers.
     return Starlette(routes=[Route(settings.path, endpoint=Leaving(endpoint))], middleware=middleware, lifespan=lifespan)
 
