@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,10 +12,12 @@ from pathlib import Path
 from agentkernel_kb.base import KnowledgeBase
 from agentkernel_kb.cli.command import Run
 from agentkernel_kb.cli.exits import Code, CommandError
+from agentkernel_kb.cli.failures import explained
 from agentkernel_kb.cli.ingesting import Corpus, Ingested, Way, ingested, source_of
 from agentkernel_kb.cli.opening import opened
 from agentkernel_kb.config.lazy import LazyKnowledgeBase
 from agentkernel_kb.embed import named_embedder
+from agentkernel_kb.errors import KnowledgeError
 from agentkernel_kb.near import hint
 from agentkernel_kb.rag import create_knowledge
 from agentkernel_kb.rag.manager import RAGManager
@@ -41,19 +44,16 @@ class Asked:
 def ingest_all(run: Run, asked: Asked) -> Code:
     """Do what is asked for with each corpus, print what came of it, and return the exit code.
 
+    A corpus that fails as a whole is told with its reason, after the results of the others.
+
     Raises:
         CommandError: It cannot be done like this.
-        KnowledgeError: A corpus failed as a whole.
     """
     way = _way(plan=asked.dry_run, rebuild=asked.rebuild, verify=asked.verify)
     if asked.repair and not asked.verify:
         raise CommandError("--repair goes with --verify.", Code.USAGE)
-    done: list[Ingested] = []
     with _corpora(run, asked, way) as corpora:
-        for corpus in corpora:
-            with run.out.progress(f"{_DOING[way]} '{corpus.name}'…") as told:
-                options = {"delete_missing": asked.delete_missing, "repair": asked.repair}
-                done.append(ingested(corpus, way, **options, seconds=run.options.timeout, told=told))
+        done = [_done(run, asked, way, corpus) for corpus in corpora]
     code = max((each.code for each in done), default=Code.OK)
     if run.options.as_json:
         run.out.json({"ok": code == Code.OK, "command": run.name, "way": way, "corpora": [each.to_dict() for each in done]})
@@ -62,7 +62,29 @@ def ingest_all(run: Run, asked: Asked) -> Code:
     for each in done:
         for failure in each.failed:
             run.out.error(f"{each.name}: {failure.source}: {failure.reason}")
+        if each.error:
+            run.out.error(f"{each.name}: {each.error}")
     return code
+
+
+def _done(run: Run, asked: Asked, way: Way, corpus: Corpus | Ingested) -> Ingested:
+    """Return what came of a corpus, whatever that is."""
+    if isinstance(corpus, Ingested):
+        return corpus
+    options = {"delete_missing": asked.delete_missing, "repair": asked.repair}
+    try:
+        with run.out.progress(f"{_DOING[way]} '{corpus.name}'…") as told:
+            return ingested(corpus, way, **options, seconds=run.options.timeout, told=told)
+    except (CommandError, KnowledgeError) as error:
+        return _failed(run, corpus.name, error)
+
+
+def _failed(run: Run, name: str, error: Exception) -> Ingested:
+    """Return that a corpus failed as a whole. With --debug the traceback is shown."""
+    if run.options.debug:
+        run.out.traceback("".join(traceback.format_exception(error)).rstrip())
+    told = explained(error)
+    return Ingested(name, error=told.sentence, error_code=told.code)
 
 
 def _way(**asked: bool) -> Way:
@@ -79,7 +101,8 @@ def _way(**asked: bool) -> Way:
 
 
 @contextmanager
-def _corpora(run: Run, asked: Asked, way: Way) -> Generator[Sequence[Corpus]]:
+def _corpora(run: Run, asked: Asked, way: Way) -> Generator[Sequence[Corpus | Ingested]]:
+    """Return the corpora, and what came of those that cannot be opened."""
     if run.options.agent:
         raise CommandError(
             "Corpora are indexed for the application, and not on behalf of an agent: leave --agent out.", Code.USAGE
@@ -96,33 +119,39 @@ def _corpora(run: Run, asked: Asked, way: Way) -> Generator[Sequence[Corpus]]:
         chosen = [_known(name, known) for name in dict.fromkeys(asked.names)] or known
         if not chosen:
             raise CommandError(f"No backend of {knowledge.path} is of type knowledge.", Code.USAGE)
-        yield [_declared(name, backends[name], way) for name in chosen]
+        yield _with_sources([_declared(run, name, backends[name]) for name in chosen], asked, way)
 
 
 def _at(path: Path, asked: Asked, way: Way) -> Corpus:
-    """Return the corpus of a file; nothing is made for looking at it."""
-    is_there = path.exists()
+    """Return the corpus of a file."""
     if not asked.names and way != "verify":
         raise CommandError("Name the sources that are to be indexed: files, folders, addresses.", Code.USAGE)
-    if not is_there and way == "verify":
-        raise CommandError(f"There is no corpus at {path}.", Code.USAGE)
     model = named_embedder(asked.embedder)
-    if way == "plan" and not is_there:
-        knowledge = create_knowledge("memory", name=asked.namespace, embedder=model)
-    else:
-        knowledge = create_knowledge("sqlite", path=path, name=asked.namespace, embedder=model)
+    knowledge = create_knowledge("sqlite", path=path, name=asked.namespace, embedder=model)
     return Corpus(str(path), knowledge, [source_of(each) for each in asked.names])
 
 
-def _declared(name: str, backend: KnowledgeBase, way: Way) -> Corpus:
-    """Return the corpus of a backend, with the sources that the configuration names."""
-    manager = asyncio.run(backend.aopened()) if isinstance(backend, LazyKnowledgeBase) else backend
+def _with_sources(found: Sequence[Corpus | Ingested], asked: Asked, way: Way) -> Sequence[Corpus | Ingested]:
+    """Return the corpora that have sources; one that agents alone write to is left out, unless it is named.
+
+    Raises:
+        CommandError: One that is named has none, or none has any.
+    """
+    bare = [each.name for each in found if isinstance(each, Corpus) and not each.sources and way != "verify"]
+    if bare and (asked.names or len(bare) == len(found)):
+        raise CommandError(f"backends.{bare[0]} names no sources, so that there is nothing to index.", Code.USAGE)
+    return [each for each in found if each.name not in bare]
+
+
+def _declared(run: Run, name: str, backend: KnowledgeBase) -> Corpus | Ingested:
+    """Return the corpus of a backend, with the sources that the configuration names; or why it cannot be opened."""
+    try:
+        manager = asyncio.run(backend.aopened()) if isinstance(backend, LazyKnowledgeBase) else backend
+    except KnowledgeError as error:
+        return _failed(run, name, error)
     if not isinstance(manager, RAGManager):
         raise CommandError(f"'{name}' is a {type(manager).__name__}, and holds no corpus.", Code.USAGE)
-    staged = manager.knowledge.staged
-    if not staged and way != "verify":
-        raise CommandError(f"backends.{name} names no sources, so that there is nothing to index.", Code.USAGE)
-    return Corpus(name, manager.knowledge, staged)
+    return Corpus(name, manager.knowledge, manager.knowledge.staged)
 
 
 def _known(name: str, known: Sequence[str]) -> str:
@@ -139,6 +168,7 @@ def _show(run: Run, done: Sequence[Ingested], way: Way) -> None:
         for each in done:
             _show_verified(run, each)
         return
+    done = [each for each in done if not each.error]
     columns = ("Corpus", "Added", "Changed", "Removed", "Unchanged", "Skipped", "Failed", "Chunks")
     run.out.table(columns, [_row(each) for each in done])
     if way == "plan":

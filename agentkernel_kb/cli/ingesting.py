@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agentkernel_kb.cli.exits import Code, CommandError
-from agentkernel_kb.rag import IndexReport, Knowledge
+from agentkernel_kb.near import hint
+from agentkernel_kb.rag import IndexReport, Knowledge, SQLiteVectorStore
 from agentkernel_kb.rag.plan import planned
 from agentkernel_kb.rag.reindex import reindexed
 from agentkernel_kb.rag.values import Failure
@@ -52,6 +53,8 @@ class Ingested:
         chunks: Chunks that were made.
         milliseconds: Time taken.
         verified: What a comparison found, where that was asked for.
+        error: Why it failed as a whole; empty where it did not.
+        error_code: The exit code that stands for that.
     """
 
     name: str
@@ -64,15 +67,20 @@ class Ingested:
     chunks: int = 0
     milliseconds: float = 0.0
     verified: VerifyReport | None = None
+    error: str = ""
+    error_code: Code = Code.OK
 
     @property
     def code(self) -> Code:
         """The exit code that stands for it."""
+        if self.error:
+            return self.error_code
         return Code.FAILED if self.failed or (self.verified is not None and not self.verified.ok) else Code.OK
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, as `--json` prints it."""
         plain = {**vars(self), "failed": [dict(vars(each)) for each in self.failed]}
+        del plain["error_code"]
         found = self.verified
         plain["verified"] = None if found is None else {"ok": found.ok, **found.to_dict()}
         return {**plain, "milliseconds": round(self.milliseconds, 3)}
@@ -90,7 +98,7 @@ def ingested(corpus: Corpus, way: Way, *, delete_missing: bool, repair: bool, se
         told: Told how far it has come.
 
     Raises:
-        CommandError: It takes longer; what was indexed until then stays.
+        CommandError: It takes longer; what was indexed until then stays. Or there is nothing to compare.
         KnowledgeError: It failed as a whole.
     """
 
@@ -118,6 +126,7 @@ def source_of(text: str) -> str | Path:
 async def _worked(corpus: Corpus, way: Way, *, delete_missing: bool, repair: bool, told: Told) -> Ingested:
     indexer, sources = corpus.knowledge.indexer, list(corpus.sources)
     if way == "verify":
+        await _check_there(corpus)
         return Ingested(corpus.name, verified=await verified(indexer, repair=repair))
     if way == "plan":
         plan = await planned(indexer, sources, delete_missing=delete_missing)
@@ -133,6 +142,25 @@ async def _worked(corpus: Corpus, way: Way, *, delete_missing: bool, repair: boo
         report = await indexer.index(sources, delete_missing=delete_missing, progress=progress)
     after = await indexer.ledger.held(indexer.scope)
     return _told_apart(corpus.name, report, _names(before), _names(after))
+
+
+async def _check_there(corpus: Corpus) -> None:
+    """Check that there is something to compare.
+
+    Raises:
+        CommandError: There is no corpus of the name in the file, or no file.
+    """
+    store = corpus.knowledge.store
+    if not isinstance(store, SQLiteVectorStore):
+        return
+    known = await store.namespaces()
+    if store.namespace in known:
+        return
+    if not known:
+        raise CommandError(f"There is no corpus at {store.path}.", Code.USAGE)
+    near = hint(store.namespace, known)
+    message = f"There is no corpus '{store.namespace}' in {store.path}.{near} There are: {', '.join(known)}."
+    raise CommandError(message, Code.USAGE)
 
 
 def _told_apart(name: str, report: IndexReport, before: set[str], after: set[str]) -> Ingested:

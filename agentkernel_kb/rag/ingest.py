@@ -104,6 +104,8 @@ class Indexer:
             is_anew: Do not believe what is noted: all of it is read and embedded.
             made_before: Where vectors of this model may be, besides the store.
         """
+        if isinstance(self.store, IndexedStore):
+            await self.store.make()
         ledger = self.ledger.of_a_run()
         known = await ledger.read(self.scope)
         await check_indexing(self.store, self.embedding, self.chunking)

@@ -75,6 +75,7 @@ class Reindexing:
 
     async def run(self, sources: Sequence[Any] | None) -> IndexReport:
         """Make it of sources, or of its own passages, and return what was done."""
+        await self._store.make()
         mine, noted = await fingerprint_of(self._embedding, self._indexer.chunking), await self._store.fingerprint()
         self._has_sources = sources is not None
         self._is_same_model = model_of(noted) == model_of(mine)

@@ -148,3 +148,41 @@ def test_what_cannot_be_done_is_told_before_anything_is(kb: Command, arguments, 
 def test_an_unknown_model_is_told_with_those_that_are_known(kb: Command):
     done = kb("ingest", "--path", "x.db", "docs", "--embedder", "onnx:nowhere")
     assert (done.code, "there is no model at nowhere" in done.err) == (1, True)
+
+
+@pytest.mark.parametrize("way", ["--verify", "--dry-run"])
+def test_looking_makes_neither_file_nor_corpus(kb: Command, folder: Path, way: str):
+    kb("ingest", "--path", "kb.db", "docs", "--namespace", "handbook")
+    before = {path.name for path in folder.iterdir()}
+    for arguments in (("--path", "kb.db", "--namespace", "handbok"), ("--path", "new/x.db")):
+        kb("ingest", *arguments, *(["docs"] if way == "--dry-run" else []), way)
+    (folder / "kb.yaml").write_text(KB_YAML.replace("path: kb.db", "path: other.db"), "utf-8")
+    kb("ingest", "handbook", way)
+    assert {path.name for path in folder.iterdir()} == before
+    with closing(sqlite3.connect(folder / "kb.db")) as file:
+        assert file.execute("SELECT name FROM namespaces").fetchall() == [("handbook",)]
+
+
+@pytest.mark.parametrize("options", [("--verify",), ("--verify", "--repair")], ids=["verify", "repair"])
+def test_a_corpus_that_is_not_in_the_file_is_told_with_those_that_are(kb: Command, options: tuple[str, ...]):
+    for name in ("handbook", "travel"):
+        kb("ingest", "--path", "kb.db", "docs", "--namespace", name)
+    done = kb("ingest", "--path", "kb.db", *options, "--namespace", "handbok")
+    told = "There is no corpus 'handbok' in kb.db. Did you mean 'handbook'? There are: handbook, travel."
+    assert (done.code, done.out, told in done.err) == (2, "", True), done.err
+    assert kb("ingest", "--path", "kb.db", "--verify", "--namespace", "travel").code == 0
+
+
+def test_a_corpus_that_fails_hides_no_other_and_is_told_by_its_name(kb: Command, folder: Path):
+    (folder / "broken.db").write_text("This is no database, and long enough to be read as one that is none.\n" * 20)
+    backends = "  broken: {type: knowledge, path: broken.db, sources: [docs/]}\n  absent: {type: knowledge, path: absent.db}\n"
+    (folder / "kb.yaml").write_text(KB_YAML.replace("backends:\n", f"backends:\n{backends}"), "utf-8")
+    done = kb("ingest")
+    assert (done.code, done.out) == (1, "handbook\t2\t0\t0\t0\t0\t0\t2\n")
+    assert "broken: " in done.err
+    assert "is no corpus of this library" in done.err
+    done = kb("ingest", "--verify", "--json")
+    assert {each["name"]: bool(each["error"]) for each in done.json["corpora"]} == {
+        "broken": True, "absent": True, "handbook": False, "empty": True,
+    }  # fmt: skip
+    assert (done.json["ok"], "absent: There is no corpus" in done.err) == (False, True)

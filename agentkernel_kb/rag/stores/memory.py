@@ -43,6 +43,9 @@ class InMemoryVectorStore(GenerationalStore):
     async def __aexit__(self, *_: object) -> None:
         """Nothing is held that has to be given back; the chunks stay."""
 
+    async def make(self) -> None:
+        """Do nothing: it is there."""
+
     async def fingerprint(self) -> dict[str, Any]:
         """Return what was noted with `note_fingerprint`: under which model and chunking the corpus was made."""
         return dict(self._fingerprint)

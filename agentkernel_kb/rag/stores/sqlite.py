@@ -19,7 +19,7 @@ from agentkernel_kb.rag.index.table import Metadata
 from agentkernel_kb.rag.stores.generational import GenerationalStore, State
 from agentkernel_kb.rag.stores.rows import SEMANTIC_SHARE, Notes, Row
 from agentkernel_kb.rag.stores.sqlite_file import SQLiteFile, packed_terms, unpacked_terms
-from agentkernel_kb.rag.stores.sqlite_generations import MARK, faults, next_name, prune, retire, switch, unfinished
+from agentkernel_kb.rag.stores.sqlite_generations import MARK, faults, names_of, next_name, prune, retire, switch, unfinished
 
 _MOST_GONE = 10_000
 _MOST_PARAMETERS = 500
@@ -43,10 +43,10 @@ class SQLiteVectorStore(GenerationalStore):
     """Holds chunks in a file, and ranks all of a namespace exactly, with words and vectors in memory.
 
     Opening reads words and vectors, and no texts. Changes of other processes are seen by the next call. Several processes may
-    write: one at a time, the others wait. Nothing is opened before the first call.
+    write: one at a time, the others wait. Nothing is opened before the first call, and reading makes neither file nor corpus.
 
     Args:
-        path: The file; it is made where there is none.
+        path: The file; the first change makes it where there is none.
         namespace: Name of the corpus in the file: corpora do not see each other.
         analysis: How texts become terms; a corpus has to be opened with the one that it was made with.
         vector_share: The vectors' share of a hybrid score, in [0, 1]; the words have the rest.
@@ -85,7 +85,7 @@ class SQLiteVectorStore(GenerationalStore):
 
     @property
     def generation(self) -> int:
-        """Number of the generation that was seen last: another one where the corpus was made anew. 0 before the first call."""
+        """Number of the generation that was seen last: another one where the corpus was made anew. 0 before there is one."""
         return self._number
 
     async def fingerprint(self) -> dict[str, Any]:
@@ -93,7 +93,8 @@ class SQLiteVectorStore(GenerationalStore):
 
         def read() -> dict[str, Any]:
             found = self._file.connection().execute("SELECT fingerprint FROM namespaces WHERE number = ?", (self._number,))
-            return json.loads(found.fetchone()[0])
+            noted = found.fetchone()
+            return json.loads(noted[0]) if noted else {}
 
         return await self._read(read)
 
@@ -108,6 +109,14 @@ class SQLiteVectorStore(GenerationalStore):
                 self._file.connection().execute(statement, (noted, self._number))
 
         await self._run(write)
+
+    async def namespaces(self) -> list[str]:
+        """Return the names of the corpora in the file, sorted; none where there is no file."""
+        return await self._read(lambda: names_of(self._file.connection()))
+
+    async def make(self) -> None:
+        """Make the namespace in the file, and the file, where there is none."""
+        await self._run(self._ensure_namespace)
 
     async def begin_generation(self, fingerprint: Mapping[str, Any]) -> SQLiteVectorStore:
         """Return a store for the next generation: what was begun under the same fingerprint, else an empty one."""
@@ -139,6 +148,8 @@ class SQLiteVectorStore(GenerationalStore):
         """Throw away what was begun and not switched to, and what is left of older generations."""
 
         def discarded() -> None:
+            if not self._file.is_there():
+                return
             with self._file.writing() as connection:
                 retire(connection, next_name(self._namespace))
             prune(self._file)
@@ -170,12 +181,13 @@ class SQLiteVectorStore(GenerationalStore):
 
     @contextmanager
     def _reading(self) -> Generator[None]:
-        self._ensure_namespace()
+        if not self._number and self._file.is_there():
+            prune(self._file)
         with self._file.reading():
             yield
 
     def _ensure_namespace(self) -> None:
-        """Make the namespace in the file, where there is none; and delete what a killed process left of older generations."""
+        """Make the namespace in the file, where there is none."""
         if self._number:
             return
         with self._file.writing() as connection:
@@ -193,8 +205,10 @@ class SQLiteVectorStore(GenerationalStore):
         """Read what was written since the last call: all of it, when the file was just opened."""
         connection = self._file.connection()
         found = connection.execute(_STATE, (self._namespace,)).fetchone()
-        if found is None:  # A generation that was begun, and thrown away or switched to.
+        if found is None and self._number:  # A generation that was begun, and thrown away or switched to.
             raise KnowledgeStateError("The corpus was indexed anew meanwhile.")
+        if found is None:  # Nobody has written anything.
+            return
         number, self._made_with, version, epoch = found
         if (number, epoch) != (self._number, self._epoch):
             self._forget()

@@ -97,13 +97,31 @@ class SQLiteFile:
                 connection.execute("ROLLBACK")
             raise self.failure(error) from error
 
+    def is_there(self) -> bool:
+        """Tell whether there is a file with something in it."""
+        return self._connection is not None or (self._path.exists() and self._path.stat().st_size > 0)
+
     @contextmanager
     def reading(self) -> Generator[sqlite3.Connection]:
-        """Hold one state of the file, whatever others write meanwhile.
+        """Hold one state of the file, whatever others write meanwhile. Of a file that is not there it is an empty one.
 
         Raises:
             KnowledgeBackendError: SQLite failed.
         """
+        if self._closed or self.is_there():
+            with self._reading() as connection:
+                yield connection
+            return
+        # Reading makes nothing: tables in memory stand for those that are not there.
+        self._connection, self._process = self._prepared_in_memory(), os.getpid()
+        try:
+            yield self._connection
+        finally:
+            self._connection.close()
+            self._connection = None
+
+    @contextmanager
+    def _reading(self) -> Generator[sqlite3.Connection]:
         connection = self.connection()
         try:
             connection.execute("BEGIN")
@@ -143,6 +161,11 @@ class SQLiteFile:
             if isinstance(error, sqlite3.Error):
                 raise self.failure(error) from error
             raise
+        return connection
+
+    def _prepared_in_memory(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._make(connection)
         return connection
 
     def _prepared(self, connection: sqlite3.Connection) -> None:

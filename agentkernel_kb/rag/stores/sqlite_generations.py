@@ -31,6 +31,12 @@ _STATE = "SELECT number, version FROM namespaces WHERE name = ?"
 _RENAME = "UPDATE namespaces SET name = ? WHERE number = ?"
 
 
+def names_of(connection: sqlite3.Connection) -> list[str]:
+    """Return the names of the corpora in a file, sorted."""
+    found = connection.execute("SELECT name FROM namespaces ORDER BY name")
+    return [name for (name,) in found if not name.startswith(MARK)]
+
+
 def next_name(namespace: str) -> str:
     """Return the name of the generation that is being made of a corpus."""
     return f"{MARK}next{MARK}{namespace}"
