@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from agentkernel_kb.base import KnowledgeBase
+from agentkernel_kb.config.faults import Severity
 from agentkernel_kb.config.kinds import Parameter
 from agentkernel_kb.model import KnowledgeCapabilities
 
 Declares = Callable[[Mapping[str, Any]], KnowledgeCapabilities]
+
+Check = Callable[[Any], tuple[str, Severity] | None]
+"""Says of a value that was placed what is wrong with it, `None` for nothing, and whether the backend can still be made."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class BackendType:
         declares: What one with given arguments can do, where that is known before it is constructed.
         opens: Tells for given arguments whether the constructor opens the store, whatever it is told.
         placers: What is made of an option before the constructor gets it.
+        checks: What says what is wrong with an option's value before it is opened, where its type does not say it.
     """
 
     name: str
@@ -37,6 +42,7 @@ class BackendType:
     declares: Declares | None = None
     opens: Callable[[Mapping[str, Any]], bool] | None = None
     placers: Mapping[str, Callable[[Any, Path], Any]] = field(default_factory=dict[str, Callable[[Any, Path], Any]])
+    checks: Mapping[str, Check] = field(default_factory=dict[str, Check])
 
     def connects(self, arguments: Mapping[str, Any]) -> bool:
         """Tell whether constructing one with these arguments opens its store."""

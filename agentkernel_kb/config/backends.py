@@ -143,7 +143,12 @@ def _schema_key(kind: BackendType, options: Mapping[str, Any]) -> str:
 
 def _argument(source: Source, kind: BackendType, parameter: Parameter, key: Key, findings: list[Finding]) -> Any:
     value = checked(source, parameter.kind, key, findings)
-    return value if value is MISSING else kind.placed(parameter, value, source.folder)
+    if value is MISSING:
+        return value
+    placed = kind.placed(parameter, value, source.folder)
+    if placed is not None and parameter.name in kind.checks and (fault := kind.checks[parameter.name](placed)):
+        findings.append(Finding(key, *fault))
+    return placed
 
 
 def _missing(parameter: Parameter, kind: BackendType, key: Key) -> Finding:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from agentkernel_kb.base import KnowledgeBase
-from agentkernel_kb.config.backend_types import BackendType, Declares, placed_paths
+from agentkernel_kb.config.backend_types import BackendType, Check, Declares, placed_paths
+from agentkernel_kb.config.faults import Severity
 from agentkernel_kb.config.kinds import Kind, Parameter, parameters_of
 from agentkernel_kb.config.objects import REFERENCE, named_object
-from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError
 from agentkernel_kb.model import KnowledgeCapabilities
 from agentkernel_kb.registry import backend_class
 
@@ -29,6 +30,7 @@ class _Row:
     placers: Mapping[str, Callable[[Any, Path], Any]] = field(default_factory=dict[str, Callable[[Any, Path], Any]])
     declares: Declares | None = None
     opens: Callable[[Mapping[str, Any]], bool] | None = None
+    checks: Mapping[str, Check] = field(default_factory=dict[str, Check])
 
 
 @lru_cache(maxsize=64)
@@ -60,7 +62,7 @@ def _adapted(kind: BackendType) -> BackendType:
         return kind
     parameters = {name: parameter for name, parameter in kind.parameters.items() if name not in row.left_out}
     own = {**row.parameters, **parameters}
-    return replace(kind, parameters=own, placers=row.placers, declares=row.declares, opens=row.opens)
+    return replace(kind, parameters=own, placers=row.placers, declares=row.declares, opens=row.opens, checks=row.checks)
 
 
 def _embedder(value: Any, folder: Path) -> Any:
@@ -86,8 +88,44 @@ def _sources(value: Any, folder: Path) -> Any:
 
 def _model(value: Any, folder: Path) -> Any:
     """Return an embedder's name, such as `onnx:models/minilm`, with the path of its model made whole."""
-    kind, colon, path = str(value).partition(":")
-    return f"{kind}:{placed_paths(path, folder)}" if colon and path else value
+    from agentkernel_kb.embed.named import KINDS
+
+    kind, _, path = str(value).partition(":")
+    return f"{kind}:{placed_paths(path, folder)}" if kind in KINDS and path else value
+
+
+def _embedder_fault(value: Any) -> tuple[str, Severity] | None:
+    """Say what is wrong with an embedder's name. A model that is not there yet may be there when it is used."""
+    from agentkernel_kb.embed.named import KINDS, named_embedder
+
+    kind, _, path = str(value).partition(":")
+    try:
+        named_embedder(value)
+    except AKConfigError as error:
+        return f"{error}", "warning" if kind in KINDS and path and not Path(path).exists() else "error"
+    return None
+
+
+def _scope_fault(value: Any) -> tuple[str, Severity] | None:
+    from agentkernel_kb.rag.scope import Scope
+
+    try:
+        Scope(value)
+    except AKConfigError as error:
+        return f"{error}", "error"
+    return None
+
+
+def _language_fault(value: Any) -> tuple[str, Severity] | None:
+    from agentkernel_kb.rag.index.analysis import Analysis
+
+    try:
+        Analysis(value)
+    except KnowledgeDependencyError as error:
+        return f"{error}.", "warning"
+    except AKConfigError as error:
+        return f"{error}", "error"
+    return None
 
 
 def _okf_index(value: Any, folder: Path) -> Any:
@@ -141,6 +179,7 @@ _ROWS = {
         ("knowledge",),
         {"path": placed_paths, "sources": _sources, "embedder": _model},
         knowledge_declares,
+        checks={"embedder": _embedder_fault, "where": _scope_fault, "language": _language_fault},
     ),
     "ladybug": _Row(placers={"path": _graph_path}, declares=_graph_declares),
     "neo4j": _Row({"embedding_function": _EMBEDDER}, ("embedding_function",), {"embedding_function": _embedder}),

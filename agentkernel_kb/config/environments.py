@@ -8,6 +8,7 @@ from typing import Any, cast
 from agentkernel_kb.config.faults import Finding, Key
 from agentkernel_kb.config.source import Source, did_you_mean, listed
 from agentkernel_kb.config.values import said
+from agentkernel_kb.config.variables import name_findings
 
 _SECTION = "environments"
 
@@ -25,7 +26,7 @@ def environment_findings(written: Source) -> list[Finding]:
         return [
             Finding((_SECTION,), f"must map names to what is different there, such as {{prod: {{…}}}}, not be {said(found)}.")
         ]
-    findings: list[Finding] = []
+    findings = name_findings(environment_names(written), (_SECTION,))
     for name in environment_names(written):
         overlay: Any = written.data[_SECTION][name]
         key = (_SECTION, name)

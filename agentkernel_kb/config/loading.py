@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from agentkernel_kb.config.policy import capability_findings, scope_findings
 from agentkernel_kb.config.source import Source, few_hints, read_as_written
 from agentkernel_kb.errors import KnowledgeDependencyError, KnowledgeError
 from agentkernel_kb.model import KnowledgeCapabilities
+from agentkernel_kb.render import one_line
 from agentkernel_kb.router.events import ToolEvent
 
 ENVIRONMENT_VARIABLE = "AGENTKERNEL_KB_ENV"
@@ -93,9 +95,18 @@ def _checked(written: Source, env: str | None) -> list[Fault]:
         return _faults(source_of(written, env))
     faults = [written.placed(finding) for finding in environment_findings(written)]
     faults += _faults(source_of(written, None))
+    known = {(fault.key, fault.message) for fault in faults}
     for name in environment_names(written):
-        faults += _faults(source_of(written, name, relaxed=True))
+        found = _faults(source_of(written, name, relaxed=True))
+        faults += [_of_environment(name, fault) for fault in found if (fault.key, fault.message) not in known]
     return faults
+
+
+def _of_environment(name: str, fault: Fault) -> Fault:
+    """Return a fault that only an environment has, and that may stand in the base, with the name of the environment."""
+    if fault.key.startswith("environments.") or f"environments.{name} " in fault.message:
+        return fault
+    return replace(fault, message=f"in the environment '{one_line(name)}': {fault.message}")
 
 
 def _faults(source: Source) -> list[Fault]:

@@ -23,7 +23,8 @@ def named_object(reference: str) -> Any:
     try:
         found: Any = importlib.import_module(module_name)
     except Exception as error:  # The import runs code of the application, which may raise anything.
-        message = f"the module {module_name} cannot be imported: {type(error).__name__}. It has to stand on the Python path."
+        cure = "It has to stand on the Python path." if isinstance(error, ModuleNotFoundError) else "Its own code raises that."
+        message = f"the module {module_name} cannot be imported: {type(error).__name__}. {cure}"
         raise AKConfigError(message) from error
     for part in name.split("."):
         if not hasattr(found, part):

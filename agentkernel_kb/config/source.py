@@ -16,6 +16,8 @@ from agentkernel_kb.config.faults import ConfigurationError, Fault, Finding, Key
 from agentkernel_kb.config.overlay import laid_over, origin
 from agentkernel_kb.config.variables import Variables
 from agentkernel_kb.near import hint
+from agentkernel_kb.render import one_line
+from agentkernel_kb.router.redaction import redact
 
 _MOST_HINTS = 200
 _MOST_LISTED = 30
@@ -47,11 +49,14 @@ class Source:
     variables: Variables = field(default_factory=lambda: Variables({}), repr=False)
 
     def placed(self, finding: Finding) -> Fault:
-        """Return what was found with the file, the line and the keys at which it was written, free of variables' values."""
+        """Return what was found with the file, the line and the keys at which it was written, on one line.
+
+        It is free of variables' values, and of credentials that stand where no secret is looked for, as in a key.
+        """
         key = origin(finding.key, self.origins)
         line = next((self.lines[key[:length]] for length in range(len(key), -1, -1) if key[:length] in self.lines), None)
-        message = self.variables.masked(finding.message)
-        return Fault(finding.severity, self.name, line, ".".join(map(str, key)), message)
+        message = redact(one_line(self.variables.masked(finding.message)))
+        return Fault(finding.severity, self.name, line, redact(one_line(".".join(map(str, key)))), message)
 
     def error(self, findings: Iterable[Finding]) -> ConfigurationError:
         """Return one error that lists all of these in the order of their lines."""

@@ -62,7 +62,14 @@ def said(value: Any) -> str:
         return "nothing"
     if isinstance(value, bool):
         return "true or false"
-    names: dict[Any, str] = {str: "text", int: "a number", float: "a number", dict: "a mapping", list: "a list"}
+    names: dict[Any, str] = {
+        str: "text",
+        bytes: "binary data",
+        int: "a number",
+        float: "a number with a fraction",
+        dict: "a mapping",
+        list: "a list",
+    }
     sort: Any = type(cast("object", value))
     return names.get(sort, f"a {sort.__name__}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ from agentkernel_kb.config.faults import Finding, Key
 VARIABLE = re.compile(r"\$(?:\$|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]{0,1000}))?\})")
 _BROKEN = re.compile(r"\$\{[^}]*\}?")
 _SHORTEST_MASKED = 4
+_NAMED = (("backends",), ("agents",))
 
 
 @dataclass
@@ -24,7 +25,7 @@ class Variables:
         relaxed: One that is not set is a warning, as it may be set elsewhere, and is left as it was written.
         findings: What was wrong: variables that are not set, braces that hold no name.
         used: The variables that were put in, with their values.
-        missing: Where one was not set: what stands there is none of a value's business.
+        missing: Where one was not set or could not be read: what stands there is none of a value's business.
         hidden: Other texts that no message may show.
     """
 
@@ -39,6 +40,8 @@ class Variables:
         """Return `value` with the variables of all texts in it put in. `$$` is a dollar sign; one that is empty is not set."""
         if isinstance(value, Mapping):
             items = cast("Mapping[Any, Any]", value).items()
+            if key in _NAMED:
+                self.findings += name_findings(map(str, value), key)
             return {name: self.put_in(item, (*key, str(name))) for name, item in items}
         if isinstance(value, list | tuple):
             return [self.put_in(item, (*key, number)) for number, item in enumerate(cast("Sequence[Any]", value))]
@@ -49,12 +52,17 @@ class Variables:
             shown = broken[0] if len(broken[0]) <= len("${}") else "${…}"
             message = f"{shown} is no reference to a variable. It is ${{NAME}} or ${{NAME:-default}}; $${{ for the characters."
             self.findings.append(Finding(key, message))
+            self.missing.add(key)
         return VARIABLE.sub(lambda found: self._value(found, key), text)
 
     def _value(self, found: re.Match[str], key: Key) -> str:
         name = found["name"]
         if name is None:
             return "$"
+        if "${" in (found["default"] or ""):
+            self.findings.append(Finding(key, f"the default of {name} holds another variable. A default is plain text."))
+            self.missing.add(key)
+            return found[0]
         given = self.environment.get(name)
         if given:
             self.used[name] = given
@@ -78,6 +86,12 @@ class Variables:
             if len(value) >= _SHORTEST_MASKED:
                 text = text.replace(value, f"${{{name}}}")
         return text
+
+
+def name_findings(names: Iterable[str], key: Key) -> list[Finding]:
+    """Say which names hold a reference to a variable: it would stay as it is written."""
+    message = "a name holds no variable: only values do. Write the name out."
+    return [Finding((*key, name), message) for name in names if "${" in name]
 
 
 def without_variables(text: str) -> str:

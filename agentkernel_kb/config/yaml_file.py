@@ -107,12 +107,13 @@ def _text(path: Path) -> str:
     except OSError as error:
         raise _error(str(path), None, f"The configuration file cannot be read: {error.strerror}.") from error
     if len(data) > _MAX_BYTES:
-        raise _error(str(path), None, f"The configuration file is larger than {_MAX_BYTES:,} bytes.")
+        message = f"The configuration file is larger than {_MAX_BYTES:,} bytes. Take out what is no configuration."
+        raise _error(str(path), 1, message)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _error(str(path), line, "the file is not UTF-8.") from None
+        raise _error(str(path), line, "the file is not UTF-8. Save it as that.") from None
 
 
 def _error(name: str, line: int | None, message: str) -> ConfigurationError:
@@ -178,9 +179,9 @@ class _Reader:
             name = str(name_node.value)
             inner = (*key, name)
             if name in found:
-                first = self.lines[inner]
-                message = f"the key stands twice, on line {first} and {name_node.start_mark.line + 1}. Keep one of them."
-                self.findings.append(Finding(inner, message))
+                lines = (self.lines[inner], name_node.start_mark.line + 1)
+                where = f"on line {lines[0]}" if lines[0] == lines[1] else f"on lines {lines[0]} and {lines[1]}"
+                self.findings.append(Finding(inner, f"the key stands twice, {where}. Keep one of them."))
                 continue
             self.lines.setdefault(inner, name_node.start_mark.line + 1)
             found[name] = self.value(value_node, inner)

@@ -19,6 +19,10 @@ _LOCAL: dict[str, Callable[[str], Any]] = {
 }
 
 
+KINDS = tuple(_LOCAL)
+"""What stands before the path of a model."""
+
+
 def named_embedder(name: str) -> Any:
     """Return an embedder by its kind and the path of its model.
 

@@ -236,3 +236,19 @@ def test_x10_closed_is_closed_for_every_agent(folder: Path):
         assert all("one" in tool("shop", "SELECT word FROM <FACTS>") for tool in tools)
     assert all("closed" in tool("shop", "SELECT word FROM <FACTS>") for tool in tools)
     loaded.close()
+
+
+def test_x10_a_language_that_nothing_stems_is_a_fault(tmp_path: Path):
+    (tmp_path / "kb.yaml").write_text("backends:\n  handbook:\n    type: knowledge\n    language: englsh\n", "utf-8")
+    (fault,) = check(tmp_path / "kb.yaml")
+    assert (fault.severity, fault.line, fault.key) == ("error", 4, "backends.handbook.language")
+    assert "Did you mean 'english'?" in fault.message
+
+
+def test_x10_a_model_that_is_not_there_is_a_warning_since_it_may_be_when_it_is_used(tmp_path: Path):
+    (tmp_path / "kb.yaml").write_text("backends:\n  handbook:\n    type: knowledge\n    embedder: onnx:models\n", "utf-8")
+    (fault,) = check(tmp_path / "kb.yaml")
+    assert (fault.severity, fault.line, fault.key) == ("warning", 4, "backends.handbook.embedder")
+    assert f"there is no model at {tmp_path / 'models'}" in fault.message
+    with load(tmp_path / "kb.yaml") as loaded:
+        assert list(loaded.backends) == ["handbook"]
