@@ -41,7 +41,7 @@ class Variables:
         if isinstance(value, Mapping):
             items = cast("Mapping[Any, Any]", value).items()
             if key in _NAMED:
-                self.findings += name_findings(map(str, value), key)
+                self.findings += name_findings((str(name) for name, _ in items), key)
             return {name: self.put_in(item, (*key, str(name))) for name, item in items}
         if isinstance(value, list | tuple):
             return [self.put_in(item, (*key, number)) for number, item in enumerate(cast("Sequence[Any]", value))]

@@ -24,9 +24,11 @@ SEEN_BY_CHECK_ALONE = {
     "constructor_refuses": "a constructor's own check",
     "duplicate_key": "the text itself",
     "environment_changes_type": "what comes out of base and overlay",
+    "environment_removes_what_agents_use": "what comes out of base and overlay",
     "environment_removes_nothing": "what comes out of base and overlay",
     "environment_unknown_option": "what comes out of base and overlay",
     "broken_variable": "what stands in a text",
+    "key_twice_on_a_line": "the text itself",
     "knowledge_embedder_unknown": "what stands in a text",
     "knowledge_embedder_without_model": "what stands in a text",
     "knowledge_scope_operator": "a language of its own",
@@ -48,6 +50,10 @@ SEEN_BY_CHECK_ALONE = {
     "token_in_header": "a warning",
     "token_with_credentials": "what stands in a text",
     "token_without_bracket": "what stands in a text",
+    "variable_in_default": "what stands in a text",
+    "variable_in_environment_name": "what stands in a text",
+    "variable_in_name": "what stands in a text",
+    "variable_without_end": "what stands in a text",
 }
 """What a schema can't see, and why."""
 

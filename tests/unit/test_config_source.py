@@ -121,7 +121,7 @@ def test_x10_openings_of_variables_without_an_end_are_told_and_not_looked_at_for
 
 def test_x10_a_key_that_stands_twice_is_a_fault(tmp_path: Path):
     (fault,) = read(written(tmp_path, "a: 1\nb: 2\na: 3\n")).findings
-    assert "line 1 and 3" in fault.message
+    assert "lines 1 and 3" in fault.message
 
 
 def test_x10_a_mapping_is_taken_as_it_is():
