@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The tests use the installed packages and not the folders beside them: pytest is run as a command, not as a module.
 PYTEST := $(BIN)/pytest
-# A file's tests stay together: the snippets of a page build on each other.
+# A file's tests stay together: the snippets of a page build on each other. Files run in the order of their names, so that those
+# that wait for servers come before the many that are quick, and not one of them last and alone.
 WORKERS ?= 2
 PACKAGES := . ./adapters/adk ./adapters/langgraph ./adapters/openai ./adapters/pydantic_ai
 PLUGIN := ./tests/plugin
@@ -51,7 +52,7 @@ docs: $(VENV)/installed $(VENV)/dev  ## Build the documentation into build/docs;
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --jobs auto docs build/docs
 
 pytest: $(VENV)/installed $(VENV)/dev  ## Run the tests only; ARGS goes to pytest
-	$(PYTEST) -n $(WORKERS) --dist loadfile $(ARGS)
+	$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 pytest-crewai: $(CREWAI)/installed $(VENV)/dev  ## Check the types and run the tests of CrewAI's adapter, in its own environment
 	$(BIN)/basedpyright --project adapters/crewai/pyproject.toml --pythonpath $(CREWAI)/bin/python
