@@ -90,6 +90,11 @@ class Chunk:
         self._id = value
 
     @property
+    def is_named(self) -> bool:
+        """Whether its identifier was given, and does not follow from what it is."""
+        return bool(self._id)
+
+    @property
     def is_data(self) -> bool:
         """Whether the content is no text."""
         return isinstance(self._content, DataBlock)

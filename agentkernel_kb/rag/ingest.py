@@ -194,7 +194,9 @@ class Indexer:
             return
         arguments = (item, documents, run.stamp, self._splitter, self.scope, before)
         is_long = _length(documents) >= _CUT_IN_A_THREAD_FROM
-        run.batch.add(await asyncio.to_thread(unit_of, *arguments) if is_long else unit_of(*arguments))
+        unit = await asyncio.to_thread(unit_of, *arguments) if is_long else unit_of(*arguments)
+        run.check_ids(unit)
+        run.batch.add(unit)
 
     async def missing(self, run: Run, known: Mapping[str, Entry]) -> tuple[list[str], list[str]]:
         """Return the sources, and the documents without one, that are indexed here and a run did not see.

@@ -13,6 +13,8 @@ from agentkernel_kb.errors import (
 )
 from agentkernel_kb.rag.chunk import Chunk, VectorRecord, origin_of
 from agentkernel_kb.rag.content import content_digest
+from agentkernel_kb.rag.coverage import covered
+from agentkernel_kb.rag.entry import doubted
 from agentkernel_kb.rag.fingerprint import CHUNKING, different, fingerprint_of, model_of
 from agentkernel_kb.rag.ingest import Indexer
 from agentkernel_kb.rag.runs import Progress, Run
@@ -71,7 +73,6 @@ class Reindexing:
         self._is_same_model = self._is_same_chunking = False
         self._deletes_missing, self._has_sources = delete_missing, False
         self._staying: set[str] = set()
-        self._kept: set[str] = set()
 
     async def run(self, sources: Sequence[Any] | None) -> IndexReport:
         """Make it of sources, or of its own passages, and return what was done."""
@@ -114,8 +115,7 @@ class Reindexing:
         names, documents = await self._indexer.missing(run, known)
         absent = {*names, *(origin_of(None, document) for document in documents)}
         held = {origin_of(*each) for each in await self._indexer.ledger.held(self._scope)}
-        self._kept = set[str]() if self._deletes_missing else absent
-        self._staying = held - (absent - self._kept) - run.expected.keys()
+        self._staying = held - (absent if self._deletes_missing else set[str]()) - run.expected.keys()
         return run
 
     async def _carry(self, generation: GenerationalStore, run: Run) -> int:
@@ -124,6 +124,7 @@ class Reindexing:
         listed = await self._store.list_documents()
         async for there, staying in self._parts(generation, listed):
             made = {chunk.id for chunk in there if self._is_made(chunk, run)}
+            staying = [chunk for chunk in staying if chunk.id not in made]
             held = {chunk.id: chunk for chunk in there}
             new = [chunk for chunk in staying if held.get(chunk.id) != chunk]  # Other metadata leave the id as it is.
             await self._write(generation, new, run)
@@ -141,7 +142,8 @@ class Reindexing:
         """Yield what the new corpus has of some documents, and what of the old one is to stay of them."""
         for part in _parted(listed):
             old = await self._store.chunks(document_ids=part)
-            yield await generation.chunks(document_ids=part), [chunk for chunk in old if self._stays(chunk)]
+            staying = [chunk for chunk in old if self._stays(chunk)]
+            yield await generation.chunks(document_ids=part, ids=[chunk.id for chunk in staying]), staying
 
     async def _write(self, generation: GenerationalStore, chunks: Sequence[Chunk], run: Run) -> None:
         if not chunks:
@@ -165,13 +167,13 @@ class Reindexing:
             await generation.delete(ids=sorted(ids))
 
     async def _copy_notes(self, generation: GenerationalStore) -> None:
-        """Copy the notes of what was carried over, where its passages are still cut as they would be."""
-        if not self._is_same_chunking:
-            return
+        """Copy the notes of what was carried over; where it would be cut otherwise now, as ones that are not believed."""
+        notes: list[tuple[str, str, str]] = await self._store.every_note()
+        mine = {self._scope.name, *covered(self._scope, notes).inner}
         by_scope: dict[str, dict[str, str]] = {}
-        for scope, source, entry in await self._store.every_note():
-            if not (self._has_sources and scope == self._scope.name) or source in self._kept:
-                by_scope.setdefault(scope, {})[source] = entry
+        for scope, origin, text in notes:
+            if scope not in mine or not self._has_sources or origin in self._staying:
+                by_scope.setdefault(scope, {})[origin] = text if self._is_same_chunking else doubted(text)
         for scope, noted in by_scope.items():
             await generation.replace_noted([], scope=scope, noted=noted)
 

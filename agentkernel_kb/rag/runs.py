@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agentkernel_kb.errors import KnowledgeError
+from agentkernel_kb.errors import AKConfigError, KnowledgeError
 from agentkernel_kb.rag.content import digest
 from agentkernel_kb.rag.entry import Entry
 from agentkernel_kb.rag.loading.items import SourceItem
@@ -71,6 +71,7 @@ class Run:
     _counts: dict[str, int] = field(default_factory=dict[str, int])
     _sources: dict[str, None] = field(default_factory=dict[str, None])
     _taken: set[str] = field(default_factory=set[str])
+    _owners: dict[str, str] = field(default_factory=dict[str, str])
     _names: dict[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
@@ -93,6 +94,16 @@ class Run:
             return name, self.known[name]
         # The same name was another file's, as a relative path is from another folder: what it says of its state says nothing.
         return item.source, entry and replace(entry, version=None)
+
+    def check_ids(self, unit: Unit) -> None:
+        """Check that no other source of this run has a passage of one of the identifiers that a unit's splitter gave.
+
+        Raises:
+            AKConfigError: One has, and one of the two would be lost.
+        """
+        for name in sorted(unit.given_ids):
+            if (owner := self._owners.setdefault(name, unit.origin)) != unit.origin:
+                raise AKConfigError(f"a passage of '{owner}' has the same id, which its chunker gave: give each one of its own")
 
     def count(self, **counts: int) -> None:
         """Add to the counts of the report."""

@@ -29,6 +29,7 @@ class Unit:
         chunks: Its chunks, in order.
         sources: The sources of which nothing else is to be left.
         document_ids: The documents without a source of which nothing else is to be left.
+        given_ids: Identifiers of chunks that the splitter gave, and that other units may have too.
         vectors: The vectors of its chunks, once they are made.
     """
 
@@ -39,6 +40,7 @@ class Unit:
     chunks: list[Chunk]
     sources: list[str]
     document_ids: list[str]
+    given_ids: set[str]
     vectors: list[Sequence[float]] | None = None
 
 
@@ -58,10 +60,12 @@ def unit_of(
     Raises:
         AKConfigError: A document is outside of the scope.
     """
-    chunks: list[Chunk] = []
+    cut, given = list[Chunk](), list[Chunk]()
     for document in documents:
-        chunks += numbered(list(splitter.split([document])))
-    bound = [scope.bind(chunk) for chunk in chunks] if scope else chunks
+        parts = numbered(list(splitter.split([document])))
+        given += [chunk for chunk in parts if chunk.is_named]
+        cut += _told_apart(document, parts)
+    bound = [scope.bind(chunk) for chunk in cut] if scope else cut
     chunks = list({chunk.id: chunk for chunk in bound}.values())  # Of two with one id a store keeps the last.
     sources = sources_of(documents) or ([] if documents else [item.source])
     return Unit(
@@ -72,7 +76,16 @@ def unit_of(
         chunks=chunks,
         sources=sources if before in (item.source, *sources) else [*sources, before],
         document_ids=[document.id for document in documents if not document.source],
+        given_ids={chunk.id for chunk in given},
     )
+
+
+def _told_apart(document: Document, chunks: list[Chunk]) -> list[Chunk]:
+    """Return the chunks of a document under identifiers that no other source has, whatever the document is called."""
+    if document.source and document.is_named:
+        for chunk in chunks:
+            chunk.id = chunk.id if chunk.is_named else digest("sourced", document.source, chunk.id)
+    return chunks
 
 
 def origin(item: SourceItem, documents: Sequence[Document]) -> str:

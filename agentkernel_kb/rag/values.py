@@ -42,7 +42,15 @@ class Document:
         _check_text("Document.source", self.source)
         _check_text("Document.id", self.id)
         _own_metadata(self, "Document")
-        object.__setattr__(self, "id", self.id or digest("document", self.source or "", self.text))
+        object.__setattr__(self, "id", self.id or self._derived())
+
+    @property
+    def is_named(self) -> bool:
+        """Whether its identifier was given, so that another document may have the same."""
+        return self.id != self._derived()
+
+    def _derived(self) -> str:
+        return digest("document", self.source or "", self.text)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document as plain values."""

@@ -1,0 +1,86 @@
+"""What a corpus made anew keeps of the old one: its notes, and every source, whatever its documents are called (X19)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rag_world import STORES, made, pages
+
+from agentkernel_kb.rag import (
+    Chunk,
+    Document,
+    InMemoryVectorStore,
+    Knowledge,
+    RecursiveCharacterSplitter,
+    SQLiteVectorStore,
+    create_knowledge,
+)
+from agentkernel_kb.rag.reindex import reindexed
+
+SAME, OTHER = "Refunds take thirty days.", "Trains are booked by the travel desk."
+PAIRS = {
+    "two sources, one text": [Document(SAME, "a.md", id="1"), Document(SAME, "b.md", id="1")],
+    "two sources, two texts": [Document(SAME, "a.md", id="1"), Document(OTHER, "b.md", id="1")],
+    "a source and none": [Document(SAME, "a.md", id="1"), Document(SAME, id="1")],
+}
+
+
+class Numbering:
+    """A splitter that calls the passages of every document alike."""
+
+    def split(self, documents: Iterable[Document]) -> list[Chunk]:
+        return [Chunk(each.text, each.id, 0, each.source, id="passage-0") for each in documents]
+
+
+@pytest.fixture(params=STORES)
+def kind(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def anew(knowledge: Knowledge, sources: list[Any]) -> Any:
+    """Make a corpus anew and keep what is not among the sources, as `ingest --rebuild` does."""
+    return asyncio.run(reindexed(knowledge.indexer, sources, metadata=None, progress=None, delete_missing=False))
+
+
+@pytest.mark.parametrize("documents", PAIRS.values(), ids=PAIRS)
+def test_documents_of_one_name_in_two_sources_are_two(kind: str, tmp_path: Path, documents: list[Document]):
+    knowledge = made(kind, tmp_path)
+    assert knowledge.sync.add(documents).documents == 2
+    assert (knowledge.sync.verify().ok, knowledge.sync.refresh(documents).unchanged) == (True, 2)
+    assert knowledge.sync.reindex(documents).documents == 2
+    assert (knowledge.sync.verify().ok, len(knowledge.sync.search("refunds and trains", k=9))) == (True, 2)
+    knowledge.sync.reindex()
+    assert (knowledge.sync.verify().chunks, knowledge.sync.refresh(documents).unchanged) == (2, 2)
+
+
+def test_passages_that_a_chunker_calls_alike_are_told_and_the_rest_is_indexed(kind: str, tmp_path: Path):
+    knowledge = made(kind, tmp_path, splitter=Numbering())
+    documents = PAIRS["two sources, two texts"]
+    for report in (knowledge.sync.add(documents), knowledge.sync.reindex(documents)):
+        assert [(each.source, "a passage of 'a.md' has the same id" in each.reason) for each in report.failed] == [
+            ("b.md", True)
+        ]
+        assert (knowledge.sync.verify().ok, knowledge.sync.list_documents()[0].source) == (True, "a.md")
+
+
+@pytest.mark.parametrize("is_same", [True, False], ids=["same chunker", "another chunker"])
+def test_what_is_kept_or_cannot_be_read_keeps_its_note(kind: str, tmp_path: Path, is_same: bool):
+    folder = pages(tmp_path / "docs")
+    store = InMemoryVectorStore() if kind == "memory" else SQLiteVectorStore(tmp_path / "kb.db")
+    before = create_knowledge("vector", store=store)
+    tenant = create_knowledge("vector", store=store, where={"tenant": "a"})
+    record = Document("Lunch is served at noon in the canteen.", id="agent")
+    before.sync.add([folder, record])
+    tenant.sync.add(Document("The tenant's own page is about lunch.", "own.md"))
+    (folder / "refunds.md").write_bytes(b"\x00\x01\x02\x03" * 100)
+    options: dict[str, Any] = {} if is_same else {"splitter": RecursiveCharacterSplitter(20, 0)}
+    knowledge = create_knowledge("vector", store=store, **options)
+    assert [Path(each.source).name for each in anew(knowledge, [folder]).failed] == ["refunds.md"]
+    assert (knowledge.sync.verify().ok, knowledge.sync.verify().sources) == (True, 5)
+    pages(folder)
+    assert knowledge.sync.refresh([folder, record]).unchanged == (4 if is_same else 2)  # What was cut otherwise is cut anew.
+    assert knowledge.sync.verify().ok
