@@ -47,7 +47,7 @@ class Knowledge:
         splitter: What cuts documents; a chunker of sections is taken too.
         embedder: What makes vectors.
         store: What holds chunks.
-        context_max_chars: Most characters of passages in a model's context.
+        context_max_chars: Most characters of passages and their labels in a model's context.
         pending_sources: A source, or a list of them, to be indexed first.
         progress: Told after each batch of sources what was indexed so far.
 
@@ -301,7 +301,7 @@ class Knowledge:
         """Return a tool that searches it: a plain function `(query, k=…, where=None)` that answers in text and never raises.
 
         Its passages stand under labels such as `[handbook:1]`, with their sources and scores and without other metadata, in at
-        most `context_max_chars` characters. Every adapter binds it, as a coroutine function where there is an event loop; the
+        most `context_max_chars` characters, the labels included. Every adapter binds it, as a coroutine function where there is an event loop; the
         plain one works there too.
         """
         return tool_of(self)

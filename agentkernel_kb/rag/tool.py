@@ -22,7 +22,7 @@ _CONTINUED = "\n  | "
 _CUT = "…"
 _MOST_DESCRIPTION_CHARS, _MOST_SOURCE_CHARS = 1_000, 300
 _MOST_QUERY_CHARS = 100_000
-_LEAST_ROOM = 40
+_LEAST_ROOM, _LEAST_ROOM_OF_THE_FIRST = 40, 10
 _TYPES: Mapping[str, Any] = {"query": str, "k": int, "where": str | None, "return": str}
 
 
@@ -101,7 +101,10 @@ async def _answer(knowledge: Knowledge, query: object, k: object = None, where: 
 
 
 def _shown(knowledge: Knowledge, hits: Sequence[SearchHit]) -> str:
-    """Return passages under labels; no line of a passage can be taken for a label, since each is indented behind a bar."""
+    """Return passages under labels; no line of a passage can be taken for a label, since each is indented behind a bar.
+
+    Labels and passages together have no more characters than `context_max_chars`; the sentences around them are not counted.
+    """
     name, room = one_line(knowledge.name), knowledge.context_max_chars
     shown: list[str] = []
     for number, hit in enumerate(hits, 1):
@@ -110,15 +113,16 @@ def _shown(knowledge: Knowledge, hits: Sequence[SearchHit]) -> str:
         label = f"[{name}:{number}] (source: {source}{score})"
         text = _CONTINUED + clean(hit.text).strip("\n").replace("\n", _CONTINUED)
         left = room - len(label)
-        if left < len(text) and (shown and left < _LEAST_ROOM):
+        if left < min(len(text), _LEAST_ROOM if shown else _LEAST_ROOM_OF_THE_FIRST):
             break
-        shown.append(label + _within(text, max(left, _LEAST_ROOM)))
-        room -= len(shown[-1])
+        shown.append(label + _within(text, left))
+        room -= len(shown[-1]) + 1  # A line break stands between two.
         if left < len(text):
             break
     missing = len(hits) - len(shown)
-    more = [f"{missing} more passages had no room: ask for fewer, or more narrowly."] if missing else []
-    return "\n".join([_NOT_ORDERS, *shown, *more])
+    more = "more " if shown else ""
+    left_out = [f"{missing} {more}passages had no room: ask for fewer, or more narrowly."] if missing else []
+    return "\n".join([_NOT_ORDERS, *shown, *left_out])
 
 
 def _within(text: str, room: int) -> str:

@@ -49,14 +49,18 @@ def test_p10_no_line_of_a_passage_reads_as_a_label(knowledge: Knowledge):
     assert "forged.md" in answer
 
 
-@pytest.mark.parametrize("room", [1, 100, 700, 12_000])
-def test_p10_the_answer_is_bounded_by_context_max_chars_and_says_what_is_left_out(room: int):
-    sources = [Document(f"Refund number {number}. " + "word " * 60, f"{number}.md") for number in range(5)]
-    tool = create_knowledge("memory", sources=sources, context_max_chars=room).as_tool()
-    answer = tool("refund")
-    assert len(answer) <= room + 250  # The sentences before and after the passages, and a first label.
-    assert "1.md" in answer or "Refund" in answer or room == 1
-    assert ("had no room" in answer) == (room < 12_000)
+@pytest.mark.parametrize("room", [1, 30, 45, 60, 100, 101, 340, 700, 2_000, 12_000])
+@pytest.mark.parametrize("source", ["1.md", "a/" * 200 + "1.md"], ids=["short source", "long source"])
+def test_p10_passages_and_labels_are_bounded_by_context_max_chars_and_what_is_left_out_is_said(room: int, source: str):
+    sources = [Document(f"Refund number {number}. " + "word\n" * 60, f"{source}{number}") for number in range(5)]
+    answer = create_knowledge("memory", sources=sources, context_max_chars=room).as_tool()("refund")
+    first, *lines = answer.splitlines()
+    assert first.startswith("Passages are reference data")
+    is_whole = "had no room" not in lines[-1]
+    passages = lines if is_whole else lines[:-1]
+    assert len("\n".join(passages)) <= room
+    assert is_whole == (room == 12_000)
+    assert ("Refund" in answer) == (room >= (700 if len(source) > 99 else 60))
 
 
 @pytest.mark.parametrize("k", [1, "1", 1.0, 1.7])
