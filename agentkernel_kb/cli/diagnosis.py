@@ -10,6 +10,7 @@ from typing import Any, Literal
 from agentkernel_kb.cli.exits import Code
 from agentkernel_kb.config import Configuration, DeclaredBackend
 from agentkernel_kb.config.variables import VARIABLE
+from agentkernel_kb.model import Operation
 from agentkernel_kb.render import one_line
 from agentkernel_kb.router.health import BackendHealth, HealthState
 
@@ -18,6 +19,7 @@ State = Literal[HealthState, "missing-extra", "read-only", "faulty"]
 agent is meant to write to it; `faulty`: the configuration is.
 """
 
+_OPERATIONS: tuple[Operation, ...] = ("search", "query", "fetch", "browse", "write")
 _INSTALL = re.compile(r"pip install '[^']+'")
 _PLACE = {"url", "uri", "host", "port", "path", "persist_path"}
 _LOGIN = {"url", "uri", "user", "password", "headers", "auth"}
@@ -67,29 +69,32 @@ class Diagnosis:
         }
 
 
-def diagnosed(configuration: Configuration, health: Mapping[str, BackendHealth]) -> list[Diagnosis]:
+def diagnosed(configuration: Configuration, health: Mapping[str, BackendHealth], agent: str | None = None) -> list[Diagnosis]:
     """Return what was found out about each backend that was asked.
 
     Args:
-        configuration: The configuration, all of whose backends were asked.
+        configuration: The configuration whose backends were asked.
         health: What came of it, by name.
+        agent: With whose eyes: what it may not do is not told, and neither are other agents. `None` for all.
     """
-    return [_diagnosis(configuration, configuration.backends[name], found) for name, found in health.items()]
+    return [_diagnosis(configuration, configuration.backends[name], found, agent) for name, found in health.items()]
 
 
-def _diagnosis(configuration: Configuration, declared: DeclaredBackend, found: BackendHealth) -> Diagnosis:
+def _diagnosis(configuration: Configuration, declared: DeclaredBackend, found: BackendHealth, agent: str | None) -> Diagnosis:
     backend = next(each for each in configuration.builder.backends if each.backend_name == declared.name)
     can = backend.capabilities  # As it is now: what is opened late may turn out to do less than was declared.
     state, detail, cure = _judged(declared, found)
-    if state == "ok" and not can.writable and (writers := _writers(configuration, declared.name)):
+    if state == "ok" and not can.writable and (writers := _writers(configuration, declared.name, agent)):
         state, detail = "read-only", f"It takes no writes, and these agents are meant to write to it: {', '.join(writers)}."
         cure = "Make the store writable, or the agents consumers."
-    words = tuple(word for word in ("search", "query", "fetch", "browse", "write") if can.supports(word))
+    may = _OPERATIONS if agent is None else configuration.grants(agent).get(declared.name, ())
+    words = tuple(word for word in _OPERATIONS if word in may and can.supports(word))
     return Diagnosis(declared.name, declared.type, state, detail, cure, found.latency_ms, words)
 
 
-def _writers(configuration: Configuration, name: str) -> list[str]:
-    return [agent for agent in configuration.agents if "write" in configuration.grants(agent).get(name, ())]
+def _writers(configuration: Configuration, name: str, agent: str | None) -> list[str]:
+    agents = configuration.agents if agent is None else [agent]
+    return [each for each in agents if "write" in configuration.grants(each).get(name, ())]
 
 
 def _judged(declared: DeclaredBackend, found: BackendHealth) -> tuple[State, str, str]:
@@ -98,7 +103,8 @@ def _judged(declared: DeclaredBackend, found: BackendHealth) -> tuple[State, str
         return "ok", detail or found.version, ""
     if install := _INSTALL.search(detail):
         return "missing-extra", "A package that it needs is not installed.", f"{install[0]}."
-    return found.state, detail or "It failed.", _cure(declared, found.state)
+    told = detail or "It failed."
+    return found.state, told if told.endswith((".", "!", "?")) else f"{told}.", _cure(declared, found.state)
 
 
 def _cure(declared: DeclaredBackend, state: HealthState) -> str:
@@ -109,7 +115,7 @@ def _cure(declared: DeclaredBackend, state: HealthState) -> str:
         "missing": f"Create it, or correct {_options(declared, _OPENED, 'its name')}.",
         "untrusted": f"Trust its authority, or correct {_options(declared, _CERTIFICATE, 'its certificates')}.",
     }
-    return cures.get(state, "--debug shows what failed.")
+    return cures.get(state, f"Check {_options(declared, _OPENED, 'its options')}; --debug shows what failed.")
 
 
 def _options(declared: DeclaredBackend, names: set[str], otherwise: str) -> str:

@@ -205,6 +205,11 @@ def test_tools_of_one_agent_are_a_line_each_when_piped(kb: Command) -> None:
     assert "read_kb\treads\thandbook, sales\tquery, limit" in ran.out.splitlines()
 
 
+def test_tools_of_an_agent_that_nobody_named_are_none_with_the_nearest_name(kb: Command) -> None:
+    ran = kb("tools", "--agent", "Suport_Agent")
+    assert ran.out == "Agent 'Suport_Agent'\nNo tools: no knowledge base names this agent. Did you mean 'Support_Agent'?\n"
+
+
 def test_doctor_tells_of_each_store_in_one_line(kb: Command) -> None:
     ran = kb("doctor", "--timeout", "60")
     lines = {line.split("\t")[0]: line.split("\t") for line in ran.out.splitlines()}

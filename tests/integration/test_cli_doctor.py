@@ -171,3 +171,28 @@ def test_file_with_faults_is_told_fault_by_fault_in_json_too(tmp_path: Path) -> 
     ran = run("doctor", "--json", folder=tmp_path)
     assert (ran.code, ran.json["ok"], ran.json["backends"]) == (1, False, [])
     assert [fault["line"] for fault in ran.json["faults"]] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("backend", "told"),
+    [
+        ("sales: {type: sql, url: 'duckdb:///none.duckdb'}", "Check url of backends.sales; --debug shows what failed."),
+        ("sales: {type: sql, url: '${SALES}'}", "Check url (SALES) of backends.sales; --debug shows what failed."),
+        ("book: {type: okf, uri: ./none}", "is not there. Check uri of backends.book; --debug shows what failed."),
+    ],
+    ids=["duckdb", "sqlite-by-variable", "folder"],
+)
+def test_file_that_is_not_there_is_told_with_the_option_that_names_it(tmp_path: Path, backend: str, told: str) -> None:
+    cells, ran = diagnosis(tmp_path, backend, SALES="sqlite:///none.db")
+    assert (ran.code, cells[2]) == (1, "error")
+    assert cells[4].endswith(told)
+
+
+def test_what_an_agent_may_not_do_is_not_told_to_it(tmp_path: Path) -> None:
+    (tmp_path / "book").mkdir()
+    (tmp_path / "kb.yaml").write_text(
+        "backends:\n  book: {type: okf, uri: ./book}\nagents:\n  Reader: {book: consumer}\n  Writer: {book: producer}\n"
+    )
+    reader, writer = (run("doctor", "--agent", agent, folder=tmp_path).out for agent in ("Reader", "Writer"))
+    assert "search, fetch, browse ·" in reader
+    assert "search, fetch, browse, write ·" in writer

@@ -43,7 +43,7 @@ def doctor(run: Run) -> Code:
             names = [backend.backend_name for backend in knowledge.builder.backends]
             with run.out.progress(f"Reaching {', '.join(names)}…"):
                 health = knowledge.builder.health(run.options.timeout or _SECONDS)
-            found = diagnosed(knowledge.configuration, health)
+            found = diagnosed(knowledge.configuration, health, run.options.agent)
     except ConfigurationError as error:
         return _faulty(run, find(run.options.config), error)
     code = max((each.code for each in found), default=Code.OK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +11,7 @@ from agentkernel_kb.cli.command import Run, add_command
 from agentkernel_kb.cli.exits import Code, CommandError
 from agentkernel_kb.cli.opening import Opened, opened
 from agentkernel_kb.model import ToolDescription, describe
+from agentkernel_kb.near import hint
 
 
 def register(app: typer.Typer) -> None:
@@ -36,12 +37,14 @@ def tools(
     if all_agents and run.options.agent:
         raise CommandError("--agent and --all-agents exclude each other.", Code.USAGE)
     with opened(run) as knowledge:
-        given = [_given(knowledge, agent) for agent in (knowledge.configuration.agents if all_agents else [run.options.agent])]
+        agents = knowledge.configuration.agents if all_agents else [run.options.agent]
+        given = [_given(knowledge, agent) for agent in agents]
+        known = knowledge.configuration.agents
     if run.options.as_json:
         run.result(agents=given)
         return Code.OK
     for each in given:
-        _show(run, each, instructions=instructions)
+        _show(run, each, known, instructions=instructions)
     return Code.OK
 
 
@@ -59,7 +62,7 @@ def _plain(description: ToolDescription) -> dict[str, Any]:
     }
 
 
-def _show(run: Run, given: Mapping[str, Any], *, instructions: bool) -> None:
+def _show(run: Run, given: Mapping[str, Any], known: Sequence[str], *, instructions: bool) -> None:
     run.out.heading(f"Agent '{given['agent']}'" if given["agent"] else "Without roles")
     rows = [
         (tool["name"], "reads" if tool["read_only"] else "writes", _backends(tool), _others(tool)) for tool in given["tools"]
@@ -67,7 +70,8 @@ def _show(run: Run, given: Mapping[str, Any], *, instructions: bool) -> None:
     if rows:
         run.out.table(("Tool", "Does", "Knowledge bases", "Further arguments"), rows)
     else:
-        run.out.text("No tools: no knowledge base names this agent.")
+        meant = hint(given["agent"] or "", [name for name in known if name != given["agent"]])
+        run.out.text(f"No tools: no knowledge base names this agent.{meant}")
     if instructions:
         run.out.text(f"\n{given['instructions']}")
 
