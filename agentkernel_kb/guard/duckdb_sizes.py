@@ -33,7 +33,7 @@ _DATE_WORDS = frozenset({"DATE", "TIMESTAMP", "TIMESTAMPTZ", "INTERVAL"})
 _STEPS_A_YEAR = {"DAY": 366, "WEEK": 53, "MONTH": 12, "QUARTER": 4, "YEAR": 1}
 _DATE = re.compile(r"'(?P<year>\d{4})-[0-9: .+-]{1,40}'")
 _STEP = re.compile(r"'\d{1,4} (?P<unit>day|week|month|quarter|year)s?'", re.IGNORECASE)
-_COUNT = re.compile(r"(?P<group>\))?\{(?P<low>\d*)(?P<comma>,?)(?P<high>\d*)\}")
+_COUNT = re.compile(r"(?P<group>\))?\{(?P<low>\d*+)(?P<comma>,?)(?P<high>\d*+)\}")
 
 
 def check_sizes(tokens: tuple[Token, ...]) -> _Refusal | None:

@@ -18,7 +18,8 @@ Kind = Literal["word", "quoted", "string", "number", "mark"]
 MAX_PART_CHARS = 40
 # A letter, digit, underscore or dollar sign, or a character beyond ASCII that neither separates words nor is invisible.
 _LETTER = r"(?:[\w$]|[^\x00-\x9f\s\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff])"
-_NUMBER = r"0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+# No repetition gives anything back: a number behind which a letter follows would take time that grows with its square.
+_NUMBER = r"0[xX][0-9a-fA-F]++|(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 
 
 _ASCII_LOWER = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}

@@ -129,6 +129,7 @@ class _Sizes(Calls):
     def _piece(self, parts: Sequence[Node], local: Mapping[str, Size]) -> tuple[Size, list[tuple[Node, Size]]]:
         """Return the size of one operand of `||`, which may be calculated, and names that stand behind a value without AS."""
         atoms: list[Size] = []
+        earlier = NOTHING  # All of them but the last, which may still change.
         aliases: list[tuple[Node, Size]] = []
         is_calculated = is_field = False
         for index, part in enumerate(parts):
@@ -144,7 +145,8 @@ class _Sizes(Calls):
                 atoms[-1] = either(atoms[-1], self._atom(part, local))
             else:
                 if atoms and text_of(before) not in _ARITHMETIC and _can_be_alias(part):
-                    aliases.append((part, either(*atoms)))
+                    aliases.append((part, either(earlier, atoms[-1])))
+                earlier = either(earlier, *atoms[-1:])
                 atoms.append(self._atom(part, local))
             is_field = False
         return SMALL if is_calculated else either(*atoms), aliases  # Without an operator between them, only one is the value.

@@ -216,7 +216,8 @@ class DuckDBLock:
             return KnowledgeQueryError(f"{_TOO_LARGE} {self._max_value_bytes:,} bytes. Select less of it.")
         if isinstance(error, duckdb.IOException | duckdb.ConnectionException | duckdb.FatalException):
             return self._unreadable(message)
-        if isinstance(error, duckdb.InternalException) or "Corrupt database" in message:
+        # Told by how it begins: a message may hold words of the statement, which would else declare the database damaged.
+        if isinstance(error, duckdb.InternalException) or message.startswith("Corrupt database"):
             return KnowledgeConnectionError(f"The DuckDB database '{self._path}' is damaged or could not go on.")
         if isinstance(error, OverflowError):
             return KnowledgeQueryError("A value is too large for Python, as a very long interval is. Cast it to text.")

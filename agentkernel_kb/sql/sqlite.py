@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _FILE_HEADER = b"SQLite format 3\x00"
 _STEPS_BETWEEN_CHECKS = 500
+_STEPS_BETWEEN_MATCHES = 20  # One pattern takes up to half a second on a large value, and a row of such takes few steps.
+_MATCHES = re.compile("like|glob", re.IGNORECASE)
 _MAX_ROW_BYTES = 16_000_000
 _MAX_PATTERN_BYTES = 128  # Patterns are matched in time proportional to text times pattern, without a check in between.
 _MAX_SQL_BYTES = 1_000_000
@@ -55,7 +57,9 @@ _OWN_PRAGMAS = frozenset({"data_version"})
 _UNRECOVERED = (sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY, sqlite3.SQLITE_READONLY_CANTINIT)
 
 _MISSING = re.compile(r"no such (?:table|column|function): (?P<name>.+)")
-_BROKEN = ("not a database", "malformed", "unable to open", "disk i/o", "unsupported file format")
+# Told by the code: a message may hold words of the statement, which would else declare the database broken.
+_BROKEN = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOTADB})
+_BROKEN_MESSAGE = "unsupported file format"  # Has the code of any error.
 
 
 class SQLiteLock:
@@ -126,6 +130,7 @@ class SQLiteLock:
     def rows(self, connection: ReadingConnection, statement: str, most: int) -> BoundedRows:
         """Send a statement and return its rows, which SQLite makes as they are asked for; closing them ends the work."""
         connection.check_scope(statement)
+        connection.look_often(statement)
         return BoundedRows(connection, statement)
 
     def translate(self, error: Exception, deadline: Deadline) -> KnowledgeError:
@@ -156,7 +161,7 @@ class SQLiteLock:
             return KnowledgeGuardError(f"The database refused: {message}")
         if code == sqlite3.SQLITE_TOOBIG:
             return KnowledgeQueryError(f"A value is larger than {self._max_value_bytes:,} bytes. Select less of it.")
-        if any(word in lowered for word in _BROKEN):
+        if (code is not None and code & 0xFF in _BROKEN) or lowered == _BROKEN_MESSAGE:
             return KnowledgeConnectionError(f"SQLite says: {message}.")
         if isinstance(error, sqlite3.Error | ValueError):
             return KnowledgeQueryError(message[:300])
@@ -231,6 +236,11 @@ class ReadingConnection(sqlite3.Connection):
         """
         if self._scope is not None:
             self._scope.check(self, statement)
+
+    def look_often(self, statement: str) -> None:
+        """Look at the time more often during a statement that may match patterns."""
+        if _MATCHES.search(statement):
+            self.set_progress_handler(self._has_to_stop, _STEPS_BETWEEN_MATCHES)
 
     def shadow_tables(self) -> frozenset[str]:
         """Return the names of the tables in which virtual tables keep their content."""

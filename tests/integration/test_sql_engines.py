@@ -128,6 +128,15 @@ def test_a_rejected_statement_says_what_would_work(kb: SQLManager, statement: st
     assert message in str(rejection.value)
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["file is not a database", "malformed", "unable to open", "disk I/O error", "Corrupt database", "unsupported file format"],
+)
+def test_words_of_a_statement_never_declare_the_database_broken(kb: SQLManager, words: str) -> None:
+    with pytest.raises(KnowledgeQueryError):
+        kb.query(f'SELECT cities."{words}" FROM cities')
+
+
 @pytest.mark.parametrize("write", engines.WRITES)
 def test_the_engine_alone_refuses(database: Database, write: str) -> None:
     before = database.state()

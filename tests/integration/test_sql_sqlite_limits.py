@@ -113,9 +113,24 @@ def test_one_call_on_large_values_takes_linear_time(kb: SQLManager, call: str) -
     rows(kb, "SELECT length(" + call.format("printf('%.*c', 990000, 'a')", "printf('%.*c', 490000, 'a')") + ")", timeout=20)
 
 
-def test_the_work_itself_is_stopped(engine_alone: Reader, database: Path) -> None:
+PATTERNS = """
+    SELECT count(*) FROM cities, (
+        WITH RECURSIVE c(n, v) AS (SELECT 1, printf('%.*c', 990000, 'a') UNION ALL SELECT n + 1, v FROM c) SELECT v FROM c
+    ) WHERE v {}
+"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        pytest.param(f"SELECT * FROM cities, ({ENDLESS})", id="recursion"),
+        pytest.param(PATTERNS.format(f"LIKE '%{'a' * 120}b%'"), id="patterns"),
+        pytest.param(PATTERNS.format(f"GLOB '*{'[a]' * 38}b*'"), id="sets of characters"),
+    ],
+)
+def test_the_work_itself_is_stopped(engine_alone: Reader, database: Path, statement: str) -> None:
     with pytest.raises(KnowledgeTimeoutError):
-        engine_alone.fetch(f"SELECT * FROM cities, ({ENDLESS})", 1, 0.2)
+        engine_alone.fetch(statement, 1, 0.2)
     with closing(sqlite3.connect(database, isolation_level=None, timeout=5)) as writer:
         writer.execute("BEGIN EXCLUSIVE")  # No reader is left that holds the database.
 
