@@ -301,8 +301,8 @@ class Knowledge:
         """Return a tool that searches it: a plain function `(query, k=…, where=None)` that answers in text and never raises.
 
         Its passages stand under labels such as `[handbook:1]`, with their sources and scores and without other metadata, in at
-        most `context_max_chars` characters, the labels included. Every adapter binds it, as a coroutine function where there is an event loop; the
-        plain one works there too.
+        most `context_max_chars` characters, the labels included. Every adapter binds it, as a coroutine function where there is
+        an event loop; the plain one works there too.
         """
         return tool_of(self)
 

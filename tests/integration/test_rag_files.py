@@ -7,6 +7,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,24 @@ def test_terms_of_another_analysis_are_refused(tmp_path: Path):
     other = SQLiteVectorStore(tmp_path / "kb.db", "knowledge", analysis=Analysis(language="german"))
     with pytest.raises(AKConfigError, match="analysis"):
         create_knowledge("vector", store=other).sync.search("x")
+
+
+async def test_a_generation_that_cannot_be_read_is_told_and_leaves_nothing_open(tmp_path: Path):
+    async with made("sqlite", tmp_path) as knowledge:
+        await knowledge.upsert(Document("Refunds take thirty days.", "refunds.md"))
+    async with SQLiteVectorStore(tmp_path / "kb.db", "knowledge") as store, await store.begin_generation({"model": "other"}):
+        pass
+    with closing(sqlite3.connect(tmp_path / "kb.db")) as connection:
+        connection.execute("UPDATE namespaces SET fingerprint = '{' WHERE name <> 'knowledge'")
+        connection.commit()
+    async with made("sqlite", tmp_path) as again:
+        with pytest.raises(KnowledgeError, match=r"kb\.db is damaged") as raised:
+            await again.reindex()
+        assert [hit.source for hit in await again.search("refunds")] == ["refunds.md"]
+    assert raised.value.__traceback__  # It holds what was not closed, so that nobody else closes it.
+    assert [path for path in opened() if path.is_relative_to(tmp_path)] == []
+
+
+def opened() -> list[Path]:
+    """Return the files that this process has open."""
+    return [each.readlink() for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]

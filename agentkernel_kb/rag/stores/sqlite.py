@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, KnowledgeStateError
+from agentkernel_kb.errors import AKConfigError, KnowledgeStateError
 from agentkernel_kb.rag.chunk import Chunk
 from agentkernel_kb.rag.content import TextBlock, content_from
 from agentkernel_kb.rag.index.analysis import Analysis
@@ -18,7 +18,7 @@ from agentkernel_kb.rag.index.index import ChunkIndex
 from agentkernel_kb.rag.index.table import Metadata
 from agentkernel_kb.rag.stores.generational import GenerationalStore, State
 from agentkernel_kb.rag.stores.rows import SEMANTIC_SHARE, Notes, Row
-from agentkernel_kb.rag.stores.sqlite_file import SQLiteFile, packed_terms, unpacked_terms
+from agentkernel_kb.rag.stores.sqlite_file import SQLiteFile, packed, packed_terms, unpacked, unpacked_terms
 from agentkernel_kb.rag.stores.sqlite_generations import MARK, faults, names_of, next_name, prune, retire, switch, unfinished
 
 _MOST_GONE = 10_000
@@ -66,7 +66,7 @@ class SQLiteVectorStore(GenerationalStore):
         super().__init__(analysis, vector_share)
         if not isinstance(path, str | Path) or not str(path):
             raise AKConfigError(f"SQLiteVectorStore: path must be the path of a file, not {path!r}.")
-        if not isinstance(namespace, str) or not namespace or namespace.startswith(MARK):
+        if not isinstance(namespace, str) or not namespace or namespace.startswith(MARK) or packed(namespace) != namespace:
             raise AKConfigError(f"SQLiteVectorStore: namespace must be a name, not {namespace!r}.")
         self._file = SQLiteFile(Path(path))
         self._namespace = namespace
@@ -94,7 +94,10 @@ class SQLiteVectorStore(GenerationalStore):
         def read() -> dict[str, Any]:
             found = self._file.connection().execute("SELECT fingerprint FROM namespaces WHERE number = ?", (self._number,))
             noted = found.fetchone()
-            return json.loads(noted[0]) if noted else {}
+            try:
+                return json.loads(noted[0]) if noted else {}
+            except ValueError as error:
+                raise self._file.damaged() from error
 
         return await self._read(read)
 
@@ -121,12 +124,16 @@ class SQLiteVectorStore(GenerationalStore):
     async def begin_generation(self, fingerprint: Mapping[str, Any]) -> SQLiteVectorStore:
         """Return a store for the next generation: what was begun under the same fingerprint, else an empty one."""
         begun = self._next()
-        noted = await begun.fingerprint()
-        if (noted and noted != fingerprint) or begun._made_with != self._analysis.name:
+        try:
+            noted = await begun.fingerprint()
+            if (noted and noted != fingerprint) or begun._made_with != self._analysis.name:
+                await begun.close()
+                await self.discard_generations()
+                begun = self._next()
+            await begun.note_fingerprint(fingerprint)
+        except BaseException:
             await begun.close()
-            await self.discard_generations()
-            begun = self._next()
-        await begun.note_fingerprint(fingerprint)
+            raise
         return begun
 
     async def switch_to(self, generation: GenerationalStore, *, mine: State, its: State) -> bool:
@@ -219,7 +226,7 @@ class SQLiteVectorStore(GenerationalStore):
             self._catch_up(connection)
         except (LookupError, TypeError, ValueError, OverflowError) as error:
             self._forget()
-            raise KnowledgeBackendError(f"The store on {self.path.name} is damaged: restore it, or index anew.") from error
+            raise self._file.damaged() from error
         self._version, self._epoch = version, epoch
         if self._index.is_sparse():
             self._rebuild()
@@ -236,8 +243,9 @@ class SQLiteVectorStore(GenerationalStore):
         for row, name, document, source, shared, own, vector, terms in connection.execute(
             _CHUNKS, (self._number, self._last_row)
         ):
-            metadata, counts = Metadata(shared, tuple(json.loads(own))), unpacked_terms(terms, self._terms)
-            self._note_row(row, self._index.put(name, document, source, metadata, counts, array("f", vector)))
+            metadata, counts = Metadata(unpacked(shared), tuple(json.loads(own))), unpacked_terms(terms, self._terms)
+            named = unpacked(name), unpacked(document), source and unpacked(source)
+            self._note_row(row, self._index.put(*named, metadata, counts, array("f", vector)))
 
     def _keep(self, rows: Sequence[Row], gone: Sequence[str]) -> None:
         connection = self._file.connection()
@@ -253,21 +261,25 @@ class SQLiteVectorStore(GenerationalStore):
     def _note_sources(self, notes: Notes, touched: Iterable[str]) -> None:
         connection = self._file.connection()
         everywhere = notes.by_source is None
-        stale = ((self._number, source, everywhere, notes.scope) for source in sorted(touched))
+        stale = ((self._number, packed(source), everywhere, notes.scope) for source in sorted(touched))
         connection.executemany("DELETE FROM ledger WHERE namespace = ? AND source = ? AND (? OR scope = ?)", stale)
-        entries = ((self._number, source, notes.scope, entry) for source, entry in (notes.by_source or {}).items())
+        entries = (
+            (self._number, packed(source), notes.scope, packed(entry)) for source, entry in (notes.by_source or {}).items()
+        )
         connection.executemany("INSERT OR REPLACE INTO ledger (namespace, source, scope, entry) VALUES (?, ?, ?, ?)", entries)
 
     def _noted(self, scope: str) -> dict[str, str]:
         statement = "SELECT source, entry FROM ledger WHERE namespace = ? AND scope = ?"
-        return dict(self._file.connection().execute(statement, (self._number, scope)).fetchall())
+        found = self._file.connection().execute(statement, (self._number, scope))
+        return {unpacked(source): unpacked(entry) for source, entry in found}
 
     def _changes(self) -> int:
         return self._version
 
     def _all_noted(self) -> list[tuple[str, str, str]]:
         statement = "SELECT scope, source, entry FROM ledger WHERE namespace = ?"
-        return self._file.connection().execute(statement, (self._number,)).fetchall()
+        found = self._file.connection().execute(statement, (self._number,))
+        return [(scope, unpacked(source), unpacked(entry)) for scope, source, entry in found]
 
     def _kept(self) -> None:
         self._version += 1
@@ -296,10 +308,11 @@ class SQLiteVectorStore(GenerationalStore):
                 block = (
                     TextBlock(content.decode("utf-8", "surrogatepass"))
                     if kind == "text"
-                    else content_from(json.loads(content), name)
+                    else content_from(json.loads(content), unpacked(name))
                 )
+                named = unpacked(document), index, source and unpacked(source)
                 metadata = self._index.table.metadata(wanted[row])
-                found[wanted[row]] = Chunk(block, document, index, source, metadata, name, total_chunks=total)
+                found[wanted[row]] = Chunk(block, *named, metadata, unpacked(name), total_chunks=total)
         return [found[slot] for slot in slots]
 
     def _remove(self, connection: sqlite3.Connection, ids: Iterable[str]) -> bool:
@@ -331,12 +344,12 @@ class SQLiteVectorStore(GenerationalStore):
         return (
             self._new_rows[row.id],
             self._number,
-            row.id,
-            chunk.document_id,
-            chunk.source,
+            packed(row.id),
+            packed(chunk.document_id),
+            packed(chunk.source),
             chunk.chunk_index,
             chunk.total_chunks,
-            row.metadata.shared,
+            packed(row.metadata.shared),
             json.dumps(row.metadata.own),
             kind,
             content,

@@ -136,8 +136,12 @@ class SQLiteFile:
     def failure(self, error: sqlite3.Error) -> KnowledgeBackendError:
         """Return what to raise for an error of SQLite."""
         if _primary(error) in _DAMAGED:
-            return KnowledgeBackendError(f"The store on {self._path.name} is damaged: restore it, or index anew.")
+            return self.damaged()
         return KnowledgeBackendError(f"The store on {self._path.name} failed: {_name(error)}.")
+
+    def damaged(self) -> KnowledgeBackendError:
+        """Return what to raise where it does not hold what was written to it."""
+        return KnowledgeBackendError(f"The store on {self._path.name} is damaged: restore it, or index anew.")
 
     def close(self) -> None:
         """Close it. May be called twice."""
@@ -215,6 +219,22 @@ def _primary(error: sqlite3.Error) -> int:
 
 def _name(error: sqlite3.Error) -> str:
     return getattr(error, "sqlite_errorname", type(error).__name__)
+
+
+def packed(text: str | None) -> str | bytes | None:
+    """Return a text as it is stored: as bytes where it has lone surrogates, as names of files may, and SQLite's texts not."""
+    if text is None or text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def unpacked(stored: str | bytes) -> str:
+    """Return the text that `packed` was given."""
+    return stored.decode("utf-8", "surrogatepass") if isinstance(stored, bytes) else stored
 
 
 def packed_terms(counts: Mapping[str, int], number_of: Mapping[str, int]) -> bytes:

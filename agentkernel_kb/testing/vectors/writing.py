@@ -18,6 +18,7 @@ _ODD = (
     ("quote", "it's; DROP TABLE chunks --"),
     ("emoji", "🦄/ünïcode.md"),
     ("long", "x" * 5_000),
+    ("a name of a file that is no text", "caf\udce9.md"),
 )
 
 
