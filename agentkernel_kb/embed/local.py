@@ -26,20 +26,35 @@ class LocalEmbedder(ABC):
         query_prefix: Stands before each question, as some models want it.
         passage_prefix: Stands before each passage.
         batch_size: Most texts of one computation.
+        max_tokens: Most tokens of a text; `None` for what the model says.
 
     Raises:
         AKConfigError: There is nothing at the path, or a number is out of range.
     """
 
-    def __init__(self, path: str | Path, *, query_prefix: str = "", passage_prefix: str = "", batch_size: int = 32) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        query_prefix: str = "",
+        passage_prefix: str = "",
+        batch_size: int = 32,
+        max_tokens: int | None = None,
+    ) -> None:
         self._subject = type(self).__name__
         if not isinstance(path, str | Path) or not str(path):
             raise AKConfigError(f"{self._subject}: path must be where a model is, not {path!r}.")
         self._path = Path(path).expanduser()
-        if not self._path.exists():
+        try:
+            is_there = self._path.exists()
+        except OSError as error:
+            raise unreadable(self._path, error) from error
+        if not is_there:
             raise AKConfigError(f"{self._subject}: there is no model at {self._path}. Models are never downloaded.")
         check_count(self._subject, "batch_size", batch_size)
+        check_count(self._subject, "max_tokens", max_tokens, optional=True)
         self._query_prefix, self._passage_prefix, self._batch_size = query_prefix, passage_prefix, batch_size
+        self._max_tokens = max_tokens
         self._lock = threading.Lock()
         self._model: Any = None
         self._name = ""
@@ -47,7 +62,11 @@ class LocalEmbedder(ABC):
 
     @property
     def name(self) -> str:
-        """What its vectors are comparable under: a digest of the model's files, and what else decides them. Reads them once."""
+        """What its vectors are comparable under: a digest of the model's files, and what else decides them. Reads them once.
+
+        Raises:
+            AKConfigError: A file cannot be read.
+        """
         with self._lock:
             if not self._name:
                 parts = [f"{self._kind}:{_digest(self._identifying())}", *self._settings()]
@@ -148,6 +167,21 @@ class LocalEmbedder(ABC):
         return f"{self._subject}({str(self._path)!r})"
 
 
+def unreadable(file: Path, error: OSError) -> AKConfigError:
+    """Return what to raise for a model's file that cannot be read."""
+    return AKConfigError(f"The model's file {file} cannot be read: {error.strerror or type(error).__name__}.")
+
+
+def check_model(subject: str, path: Path, names: Sequence[str]) -> None:
+    """Check that a model's folder has one of the files that make it one.
+
+    Raises:
+        AKConfigError: It has none of them.
+    """
+    if not any((path / name).is_file() for name in names):
+        raise AKConfigError(f"{subject}: {path} is no folder of a model; it has no {' and no '.join(names)}.")
+
+
 def files_below(folder: Path) -> list[Path]:
     """Return the files of a model's folder, sorted; without hidden ones and those for people."""
     below = (path for path in folder.rglob("*") if not any(part.startswith(".") for part in path.relative_to(folder).parts))
@@ -155,11 +189,18 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def _digest(files: Sequence[Path]) -> str:
-    """Return a digest of the files' contents, in order."""
+    """Return a digest of the files' contents, in order.
+
+    Raises:
+        AKConfigError: One cannot be read.
+    """
     whole = hashlib.sha256()
     for file in files:
-        with file.open("rb") as opened:
-            whole.update(hashlib.file_digest(opened, "sha256").digest())
+        try:
+            with file.open("rb") as opened:
+                whole.update(hashlib.file_digest(opened, "sha256").digest())
+        except OSError as error:
+            raise unreadable(file, error) from error
     return whole.hexdigest()[:_DIGEST_CHARS]
 
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agentkernel_kb.embed.calls import check_count
-from agentkernel_kb.embed.local import LocalEmbedder, files_below
+from agentkernel_kb.embed.local import LocalEmbedder, check_model, files_below
 from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError
 
 _WEIGHTS = ("model.safetensors", "0_StaticEmbedding/model.safetensors")
@@ -38,12 +37,10 @@ class Model2VecEmbedder(LocalEmbedder):
         passage_prefix: str = "",
         batch_size: int = 1024,
     ) -> None:
-        super().__init__(path, query_prefix=query_prefix, passage_prefix=passage_prefix, batch_size=batch_size)
-        check_count("Model2VecEmbedder", "max_tokens", max_tokens, optional=True)
-        self._max_tokens = max_tokens
+        prefixes = {"query_prefix": query_prefix, "passage_prefix": passage_prefix}
+        super().__init__(path, **prefixes, batch_size=batch_size, max_tokens=max_tokens)
         # The library takes the name of a folder that holds no model for one to be downloaded.
-        if not any((self._path / name).is_file() for name in _WEIGHTS):
-            raise AKConfigError(f"Model2VecEmbedder: {self._path} has no {' and no '.join(_WEIGHTS)}.")
+        check_model(self._subject, self._path, _WEIGHTS)
 
     def _identifying(self) -> Sequence[Path]:
         return files_below(self._path)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from agentkernel_kb.embed.calls import check_count
-from agentkernel_kb.embed.local import LocalEmbedder
+from agentkernel_kb.embed.local import LocalEmbedder, unreadable
 from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ class OnnxEmbedder(LocalEmbedder):
         batch_size: int = 32,
         threads: int | None = None,
     ) -> None:
-        super().__init__(path, query_prefix=query_prefix, passage_prefix=passage_prefix, batch_size=batch_size)
-        check_count("OnnxEmbedder", "max_tokens", max_tokens, optional=True)
+        prefixes = {"query_prefix": query_prefix, "passage_prefix": passage_prefix}
+        super().__init__(path, **prefixes, batch_size=batch_size, max_tokens=max_tokens)
         check_count("OnnxEmbedder", "threads", threads, optional=True)
         if pooling is not None and pooling not in get_args(Pooling):
             raise AKConfigError(f"OnnxEmbedder: pooling must be one of {', '.join(get_args(Pooling))}, not {pooling!r}.")
@@ -203,12 +203,14 @@ def _json(file: Path) -> dict[str, Any]:
     """Return what a file of settings holds; nothing where there is none.
 
     Raises:
-        AKConfigError: It is no JSON object.
+        AKConfigError: It is no JSON object, or cannot be read.
     """
     if not file.is_file():
         return {}
     try:
         held: object = json.loads(file.read_bytes())
+    except OSError as error:
+        raise unreadable(file, error) from error
     except ValueError as error:
         raise AKConfigError(f"{file} is no JSON.") from error
     if not isinstance(held, dict):

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agentkernel_kb.embed.calls import check_count
-from agentkernel_kb.embed.local import LocalEmbedder, files_below
+from agentkernel_kb.embed.local import LocalEmbedder, check_model, files_below
 from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError
 
 
@@ -43,11 +42,10 @@ class SentenceTransformerEmbedder(LocalEmbedder):
         passage_prefix: str = "",
         batch_size: int = 32,
     ) -> None:
-        super().__init__(path, query_prefix=query_prefix, passage_prefix=passage_prefix, batch_size=batch_size)
-        check_count("SentenceTransformerEmbedder", "max_tokens", max_tokens, optional=True)
-        if not (self._path / "modules.json").is_file():
-            raise AKConfigError(f"SentenceTransformerEmbedder: {self._path} is no folder of a model: it has no modules.json.")
-        self._device, self._normalize, self._max_tokens = device, normalize, max_tokens
+        prefixes = {"query_prefix": query_prefix, "passage_prefix": passage_prefix}
+        super().__init__(path, **prefixes, batch_size=batch_size, max_tokens=max_tokens)
+        check_model(self._subject, self._path, ["modules.json"])
+        self._device, self._normalize = device, normalize
 
     def _identifying(self) -> Sequence[Path]:
         return files_below(self._path)

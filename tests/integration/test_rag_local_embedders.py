@@ -187,6 +187,15 @@ async def test_files_that_are_no_model_are_told_when_it_is_loaded(static: Path, 
 
 
 @pytest.mark.parametrize("kind", [OnnxEmbedder, Model2VecEmbedder, SentenceTransformerEmbedder])
+def test_a_file_that_cannot_be_read_is_named(kind, tmp_path: Path) -> None:
+    folder = files(tmp_path, "tokenizer.json", "modules.json")
+    for name in ("model.onnx", "model.safetensors"):
+        (folder / name).symlink_to("/proc/self/mem")  # A file that is there, and whose beginning nobody may read.
+    with pytest.raises(AKConfigError, match=rf"The model's file {folder}/model\.\w+ cannot be read: Input/output error"):
+        _ = kind(folder).name
+
+
+@pytest.mark.parametrize("kind", [OnnxEmbedder, Model2VecEmbedder, SentenceTransformerEmbedder])
 def test_a_name_of_a_published_model_is_never_downloaded(kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(AKConfigError, match="never downloaded"):
