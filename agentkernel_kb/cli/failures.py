@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agentkernel_kb.cli.exits import Code, CommandError
 from agentkernel_kb.config import ConfigurationError
-from agentkernel_kb.errors import KnowledgeConnectionError, KnowledgeError, KnowledgeTimeoutError
+from agentkernel_kb.errors import KnowledgeConnectionError, KnowledgeDependencyError, KnowledgeError, KnowledgeTimeoutError
 from agentkernel_kb.render import one_line
 from agentkernel_kb.router.redaction import redact
 
@@ -18,6 +18,8 @@ def explained(error: Exception) -> CommandError:
         return error
     if isinstance(error, KnowledgeConnectionError | KnowledgeTimeoutError):
         return CommandError(_sentence(error), Code.UNREACHABLE)
+    if isinstance(error, KnowledgeDependencyError):
+        return CommandError(_sentence(error), Code.USAGE)
     if isinstance(error, ConfigurationError):
         return CommandError(_of_faults(error))
     if isinstance(error, KnowledgeError):

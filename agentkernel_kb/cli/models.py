@@ -44,12 +44,12 @@ class ModelRouter:
         self._openai: Any = _imported("openai")
         binder: Any = _imported("agentkernel_kb_openai").OpenAIToolBuilder
         address = os.environ.get(_ADDRESS, "").strip() or _DEFAULT_ADDRESS
-        client = self._openai.AsyncOpenAI(api_key=_key(), base_url=address, max_retries=1, timeout=seconds)
+        self._client: Any = self._openai.AsyncOpenAI(api_key=_key(), base_url=address, max_retries=1, timeout=seconds)
         self._agent: Any = self._sdk.Agent(
             name=agent or "KB_Router_Agent",
             instructions=knowledge.instructions(agent),
             tools=binder.bind(knowledge.tools(agent)),
-            model=self._sdk.OpenAIChatCompletionsModel(model=model, openai_client=client),
+            model=self._sdk.OpenAIChatCompletionsModel(model=model, openai_client=self._client),
         )
         self._host = _host(address)
         self.label = f"the model '{model}' at {self._host}"
@@ -79,8 +79,11 @@ class ModelRouter:
         return result, events
 
     def close(self) -> None:
-        """End the event loop of the session."""
-        self._runner.close()
+        """End the connections and the event loop of the session."""
+        try:
+            self._runner.run(self._client.close())
+        finally:
+            self._runner.close()
 
     def _failure(self, error: Exception) -> CommandError:
         """Say why the server did not answer, without what it sent back."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli_terminal import Terminal
-from cli_world import make_world, run
+from cli_world import environment, make_world, run
 from model_server import Answer, calling, completion, model_server, told
 
 import servers
@@ -104,6 +106,23 @@ def test_model_answers_through_the_tools_of_the_agent(folder: Path) -> None:
     assert {tool["function"]["name"] for tool in requests[0]["tools"]} >= {"read_kb", "search_kb"}
     assert "write_kb" not in json.dumps(requests[0]["tools"])
     assert KEY not in ran.out + ran.err
+
+
+LEFT_OPEN = """
+import asyncio, gc
+from agentkernel_kb.cli.app import run
+code = run(["ask", "--model", "tiny", "--quiet", "refunds?"])
+loops = [each for each in gc.get_objects() if isinstance(each, asyncio.BaseEventLoop) and not each.is_closed()]
+print("code", code, "open", len(loops))
+"""
+
+
+def test_session_with_a_model_closes_what_it_opened(folder: Path) -> None:
+    with model_server(search_then_tell) as (address, _):
+        env = environment({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": address})
+        command = [sys.executable, "-c", LEFT_OPEN]
+        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=100, check=True)
+    assert done.stdout.splitlines()[-1] == "code 0 open 0"
 
 
 def test_session_with_a_model_remembers_what_was_said(folder: Path) -> None:

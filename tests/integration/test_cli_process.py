@@ -31,6 +31,12 @@ def test_without_its_extra_it_says_how_to_install_it(tmp_path: Path, module: str
     assert ran.err == "The command line needs the extra 'cli': pip install 'agentkernel-kb[cli]'\n"
 
 
+def test_without_the_extra_of_a_command_it_says_how_to_install_it(folder: Path, tmp_path: Path) -> None:
+    ran = run("serve", "mcp", "--agent", "Support_Agent", folder=folder, env=without("mcp", tmp_path))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "The MCP server needs the extra 'mcp': pip install 'agentkernel-kb[mcp]'\n"
+
+
 def test_import_of_the_library_loads_nothing_of_the_command_line(tmp_path: Path) -> None:
     program = "import sys, agentkernel_kb, agentkernel_kb.cli; print({'typer', 'rich', 'mcp'} & set(sys.modules))"
     command = [sys.executable, "-c", program]

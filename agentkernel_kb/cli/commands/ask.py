@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from typing import Annotated, Any, Protocol
 
 import typer
@@ -65,20 +66,23 @@ def ask(
     """
     if run.options.as_json and not question:
         raise CommandError('With --json, ask takes a question: agentkernel-kb ask --json "…".', Code.USAGE)
-    with opened(run) as knowledge:
-        router = _router(run, knowledge, model)
+    with opened(run) as knowledge, _router(run, knowledge, model) as router:
         run.out.note(f"Here, {router.label}.")
         if question:
             return _answered(run, router, " ".join(question))
         return _session(run, knowledge, router)
 
 
-def _router(run: Run, knowledge: Opened, model: str | None) -> Router:
+@contextmanager
+def _router(run: Run, knowledge: Opened, model: str | None) -> Generator[Router]:
     name = (model or os.environ.get(MODEL_VARIABLE, "")).strip()
     if not name:
-        return StandIn(knowledge)
+        yield StandIn(knowledge)
+        return
     with run.out.progress("Loading the framework…"):
-        return ModelRouter(knowledge, run.options.agent, name, run.options.timeout or _MODEL_SECONDS)
+        router = ModelRouter(knowledge, run.options.agent, name, run.options.timeout or _MODEL_SECONDS)
+    with closing(router):
+        yield router
 
 
 def _session(run: Run, knowledge: Opened, router: Router) -> Code:

@@ -124,7 +124,7 @@ def eval(
         asked = read_questions(questions, knowledge.configuration.backends, knowledge.configuration.agents)
         for warning in asked.warnings:
             run.out.warning(f"{warning}")
-        run.out.note(f"{len(asked.questions)} questions for {f'the model {named!r}' if named else 'the baseline'}.")
+        run.out.note(f"Questions for {f'the model {named!r}' if named else 'the baseline'}: {len(asked.questions)}.")
         with run.out.progress("Asking…"):
             done = _asked(run, knowledge, asked, named)
         return _show(run, done, overlaps(backends), {"accuracy": least, "operation": least_operation, "answer": least_answer})
