@@ -58,7 +58,14 @@ _MISSING = re.compile(
     r'|(?:does not have a column named|column named) "(?P<field>[^"]+)"|Column "(?P<other>[^"]+)" (?:does not exist|in)'
 )
 _EXPLANATION = re.compile(r"\s*(?:LINE \d+:|Candidate |Did you mean |Possible solutions).*", re.DOTALL)
-_EXHAUSTED = ("Failed to allocate", "failed to allocate", "bad_alloc", "Allocation failure", "Cannot allocate memory")
+_EXHAUSTED = (
+    "Failed to allocate",
+    "failed to allocate",
+    "bad_alloc",
+    "Allocation failure",
+    "Cannot allocate memory",
+    "Requested allocation size",
+)
 _REFUSED = ("read-only", "configuration has been locked", "disabled by configuration", "disabled through configuration")
 
 
@@ -217,8 +224,12 @@ class DuckDBLock:
         if isinstance(error, duckdb.IOException | duckdb.ConnectionException | duckdb.FatalException):
             return self._unreadable(message)
         # Told by how it begins: a message may hold words of the statement, which would else declare the database damaged.
-        if isinstance(error, duckdb.InternalException) or message.startswith("Corrupt database"):
-            return KnowledgeConnectionError(f"The DuckDB database '{self._path}' is damaged or could not go on.")
+        if message.startswith("Corrupt database"):
+            return KnowledgeConnectionError(f"The DuckDB database '{self._path}' is damaged.")
+        if isinstance(error, duckdb.InternalException):  # A statement can bring that about, which is no word on the database.
+            return KnowledgeQueryError(
+                "The engine could not go on with this statement, by a fault of its own. Write it otherwise"
+            )
         if isinstance(error, OverflowError):
             return KnowledgeQueryError("A value is too large for Python, as a very long interval is. Cast it to text.")
         if isinstance(error, duckdb.Error | ValueError):

@@ -56,7 +56,7 @@ class DuckDBConnections:
 
         with self._lock:
             if self._instance is None:
-                self._instance = _Instance(duckdb.connect(self._path, read_only=True, config=self._config))
+                self._instance = _Instance(self._opened())
             instance = self._instance
             connection = instance.lend()
         try:
@@ -68,6 +68,14 @@ class DuckDBConnections:
             connection.close()
             with self._lock:
                 instance.take_back()
+
+    def _opened(self) -> DuckDBPyConnection:
+        import duckdb
+
+        try:
+            return duckdb.connect(self._path, read_only=True, config=self._config)
+        except duckdb.InternalException as error:  # Here it is the file that is at fault, and no statement.
+            raise duckdb.ConnectionException(str(error)) from error
 
     def dispose(self) -> None:
         """Close the file as soon as no work on it runs any more. It is opened again when it is needed again."""

@@ -209,3 +209,20 @@ def test_the_catalogue_holds_nothing_of_ours(kb: SQLManager, engine_alone: Reade
 def test_a_value_that_python_cannot_hold_is_the_statements_fault(kb: SQLManager) -> None:
     with pytest.raises(KnowledgeQueryError, match="too large for Python"):
         kb.query("SELECT to_days(1000000000)")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        pytest.param("SELECT [NULL]::INTEGER[100000][1000][1000]", id="lists"),
+        pytest.param(f"SELECT array_value(1)::INTEGER[1]{'[100]' * 20}", id="deep lists"),
+        pytest.param(f"SELECT NULL::STRUCT(a INT{'[10]' * 200})", id="structs"),
+    ],
+)
+@pytest.mark.parametrize("isolate", [True, False])
+def test_an_error_of_the_engines_own_is_the_statements_fault(database: Path, statement: str, isolate: bool) -> None:
+    """Three of them in a row would else have the router leave the database alone for everybody."""
+    with closing(SQLManager(f"duckdb:///{database}", isolate=isolate)) as manager:
+        with pytest.raises(KnowledgeQueryError):
+            manager.query(statement)
+        assert rows(manager, "SELECT 1 AS one") == [{"one": 1}]
