@@ -1,9 +1,10 @@
-"""Four of SQLite's functions again, as their built-in forms can run for minutes on one value and cannot be interrupted.
+"""Five of SQLite's functions again, as their built-in forms can run for minutes on one value and cannot be interrupted.
 
 `instr`, `replace` and `trim` with two arguments compare every position with every byte of what they look for. On values of a
 megabyte that takes from ten seconds to ten minutes inside one instruction, where no progress handler and no interrupt is
-seen. `printf` repeats a character two billion times for each `%.2000000000c`, ten seconds each, before it finds the result too
-big (SQLite 3.40). These forms give the same results in linear time, and give up at the deadline.
+seen. `unhex` with two arguments (SQLite 3.41) looks for each character among those that it skips. `printf` repeats a character
+two billion times for each `%.2000000000c`, ten seconds each, before it finds the result too big (SQLite 3.40). These forms give
+the same results in linear time, and give up at the deadline.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _CONVERSION = re.compile(r"%[-+ 0#,!]*(\*|[0-9]+)?(?:\.(\*|[0-9]*))?l{0,2}(.)", 
 _LEADING_NUMBER = re.compile(r"\s*[-+]?([0-9]+)")
 _CUT_BY_PRECISION = frozenset("sqQwz")
 _MAX_DIGITS = 9
+_PAIR = re.compile("[0-9a-fA-F]{2}")
+_DIGITS = frozenset("0123456789abcdefABCDEF")
 
 
 class LinearFunctions:
@@ -46,6 +49,7 @@ class LinearFunctions:
             ("trim", 2, self.trim),
             ("ltrim", 2, self.ltrim),
             ("rtrim", 2, self.rtrim),
+            ("unhex", 2, self.unhex),
             ("printf", -1, self.printf),
             ("format", -1, self.printf),
         ]
@@ -102,6 +106,17 @@ class LinearFunctions:
             return None
         trimmed = self.ltrim(self._text(value)[::-1], characters)
         return None if trimmed is None else trimmed[::-1]
+
+    def unhex(self, value: Value, skipped: Value) -> bytes | None:
+        """Return the bytes for which the pairs of digits in `value` stand, or `None` if others than `skipped` stand between."""
+        self._give_up()
+        if value is None or skipped is None:
+            return None
+        text = self._text(value).partition("\0")[0]
+        between = set(_PAIR.sub("", text))
+        if between & _DIGITS or not between <= set(self._text(skipped)):
+            return None
+        return bytes.fromhex("".join(_PAIR.findall(text)))
 
     def printf(self, *values: Value) -> Value:
         """Return `values[0]` with its conversions filled in by the other values."""

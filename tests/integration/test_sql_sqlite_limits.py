@@ -108,9 +108,30 @@ def test_a_short_format_is_filled_in(kb: SQLManager) -> None:
     ]
 
 
-@pytest.mark.parametrize("call", ["instr({}, {} || 'b')", "replace({}, {} || 'b', 'c')", "trim({}, {} || 'b')"])
+@pytest.mark.parametrize(
+    "call",
+    ["instr({}, {} || 'b')", "replace({}, {} || 'b', 'c')", "trim({}, {} || 'b')", "unhex(replace({}, 'a', 'x'), {} || 'x')"],
+)
 def test_one_call_on_large_values_takes_linear_time(kb: SQLManager, call: str) -> None:
     rows(kb, "SELECT length(" + call.format("printf('%.*c', 990000, 'a')", "printf('%.*c', 490000, 'a')") + ")", timeout=20)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("unhex('4142-43', '-')", b"ABC"),
+        ("unhex('-4a 4B-', '- ')", b"JK"),
+        ("unhex('4142', '4')", b"AB"),
+        ("unhex('', '-')", b""),
+        ("unhex('4-1', '-')", None),
+        ("unhex('411', '-')", None),
+        ("unhex('41 42', '-')", None),
+        ("unhex(NULL, '-')", None),
+        ("unhex('41', NULL)", None),
+    ],
+)
+def test_unhex_is_that_of_the_manual(kb: SQLManager, call: str, expected: bytes | None) -> None:
+    assert rows(kb, f"SELECT {call} AS bytes") == [{"bytes": expected}]
 
 
 PATTERNS = """
