@@ -110,8 +110,12 @@ def read(source: str | Path | Mapping[str, Any], environment: Mapping[str, str] 
     return read_as_written(source).with_variables(environment)
 
 
-def read_as_written(source: str | Path | Mapping[str, Any]) -> Source:
+def read_as_written(source: str | Path | Mapping[str, Any], *, first: str = "backends") -> Source:
     """Read a configuration without putting variables in.
+
+    Args:
+        source: Path of the file, or the mapping.
+        first: The key that such a file starts with, for whoever is told that a file is none.
 
     Raises:
         ConfigurationError: The file cannot be read, or is no YAML mapping.
@@ -120,7 +124,7 @@ def read_as_written(source: str | Path | Mapping[str, Any]) -> Source:
         data = _as_read(source)
         return Source(data, "configuration", Path.cwd(), written=data)
     path = Path(source)
-    content = yaml_file.read(path)
+    content = yaml_file.read(path, first)
     return Source(content.data, str(path), path.absolute().parent, content.lines, tuple(content.findings), content.data)
 
 

@@ -39,7 +39,7 @@ _CURES = {
     "but found another document": "One file is one configuration: take the line --- out.",
     "could not determine a constructor": _NO_TAGS,
     "found undefined tag handle": _NO_TAGS,
-    "not a mapping of keys": "Start with backends: and what it holds.",
+    "not a mapping of keys": "Start with {first}: and what it holds.",
     "there is no such tag": "Tags of the kind !name are not used here: take it out.",
     "aliases repeat too much": "Write the parts out, or use fewer aliases.",
 }
@@ -60,8 +60,12 @@ class Content:
     findings: list[Finding]
 
 
-def read(path: Path) -> Content:
+def read(path: Path, first: str = "backends") -> Content:
     """Read a YAML file whose top is a mapping.
+
+    Args:
+        path: The file.
+        first: The key that it starts with, for whoever is told that it is something else.
 
     Raises:
         ConfigurationError: It cannot be read, or is something else.
@@ -71,7 +75,7 @@ def read(path: Path) -> Content:
         return _parsed(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise _error(name, line, f"not YAML: {_told(error)}") from None
+        raise _error(name, line, f"not YAML: {_told(error, first)}") from None
     except RecursionError:
         raise _error(name, 1, "not YAML: it is too deep.") from None
     except yaml.reader.ReaderError as error:
@@ -91,12 +95,12 @@ def _parsed(text: str) -> Content:
         loader.dispose()
 
 
-def _told(error: yaml.MarkedYAMLError) -> str:
+def _told(error: yaml.MarkedYAMLError, first: str) -> str:
     problem = _REPEATED.sub(r"\1", " ".join(str(error.problem or "it cannot be read").split()))
     if "another document" in problem:
         problem = "it holds several documents"
     cure = next((cure for part, cure in _CURES.items() if part in f"{problem} {error.context or ''}"), "")
-    return f"{problem}. {cure}".rstrip()
+    return f"{problem}. {cure.replace('{first}', first)}".rstrip()
 
 
 def _text(path: Path) -> str:

@@ -66,7 +66,7 @@ def read_questions(
     Raises:
         ConfigurationError: All that is wrong with it, each with its line.
     """
-    read = read_as_written(source)
+    read = read_as_written(source, first="questions")
     checking = _Checking(read, frozenset(backends), None if agents is None else frozenset(agents))
     with few_hints():
         questions, examples = checking.questions(), checking.examples()
@@ -97,16 +97,16 @@ class _Checking:
     def questions(self) -> list[Question | None]:
         listed: object = self._data.get("questions")
         if not isinstance(listed, list) or not listed:
-            self._fault(
-                ("questions",) if "questions" in self._data else (), "questions: must be a list of at least one question."
-            )
+            there = "questions" in self._data
+            what = "a list of at least one question"
+            self._fault(("questions",) if there else (), f"must be {what}." if there else f"'questions' is missing: {what}.")
             return []
         return [self._question(each, ("questions", number)) for number, each in enumerate(cast("list[object]", listed))]
 
     def examples(self) -> dict[str, tuple[str, ...]]:
         given: object = self._data.get("examples", {})
         if not isinstance(given, Mapping):
-            self._fault(("examples",), "examples: must name backends, each with a list of questions.")
+            self._fault(("examples",), "must name backends, each with a list of questions.")
             return {}
         found: dict[str, tuple[str, ...]] = {}
         for name, examples in cast("Mapping[str, object]", given).items():

@@ -24,7 +24,8 @@ questions:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     world = make_world(tmp_path_factory.mktemp("eval"))
     (world / "questions.yaml").write_text(QUESTIONS, "utf-8")
-    (world / "faulty.yaml").write_text("questions:\n  - {question: Who, backend: handbok}\n", "utf-8")
+    (world / "faulty.yaml").write_text("questions:\n  - {question: Who, backend: handbok}\n  - {question: Who}\n", "utf-8")
+    (world / "handbook/refunds.txt").write_text("Refunds.\n", "utf-8")
     return world
 
 
@@ -87,11 +88,18 @@ def test_the_tables_say_what_was_wrong(kb: Command):
     assert "How many clients have a budget?\tsales\t" in done.out
 
 
-def test_a_fault_of_the_file_is_told_with_its_line(kb: Command):
+def test_all_faults_of_the_file_are_told_each_with_its_line(kb: Command):
     done = kb("eval", "faulty.yaml")
-    assert done.code == 1
-    assert "faulty.yaml:2" in done.err
-    assert "Did you mean 'handbook'?" in done.err
+    assert (done.code, done.err) == (1, "faulty.yaml can't be read, so that nothing was asked.\n")
+    first, second = done.out.splitlines()
+    assert first.startswith("faulty.yaml:2: questions.0.backend: No backend is called 'handbok'. Did you mean 'handbook'?")
+    assert second == "faulty.yaml:3: questions.1: backend is missing; none for a question of no backend."
+    told = kb("eval", "faulty.yaml", "--json").json
+    assert (told["ok"], [fault["line"] for fault in told["faults"]]) == (False, [2, 3])
+
+
+def test_a_file_that_holds_no_questions_is_told_how_one_starts(kb: Command):
+    assert "Start with questions: and what it holds." in kb("eval", "handbook/refunds.txt").out
 
 
 def test_a_model_without_a_key_is_asked_nothing(kb: Command):

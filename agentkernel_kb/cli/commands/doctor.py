@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
 
 import typer
 
 from agentkernel_kb.cli.command import Run, add_command
 from agentkernel_kb.cli.diagnosis import Diagnosis, diagnosed
 from agentkernel_kb.cli.exits import Code
+from agentkernel_kb.cli.faulty import show_faults
 from agentkernel_kb.cli.location import find
 from agentkernel_kb.cli.opening import opened
 from agentkernel_kb.config import ConfigurationError
-from agentkernel_kb.config.faults import shown
 
 _SECONDS = 10.0
 
@@ -45,7 +43,8 @@ def doctor(run: Run) -> Code:
                 health = knowledge.builder.health(run.options.timeout or _SECONDS)
             found = diagnosed(knowledge.configuration, health, run.options.agent)
     except ConfigurationError as error:
-        return _faulty(run, find(run.options.config), error)
+        sentence = f"{find(run.options.config)} can't be loaded, so that no backend was asked."
+        return show_faults(run, error, sentence, backends=[])
     code = max((each.code for each in found), default=Code.OK)
     if run.options.as_json:
         listed = [each.to_dict() for each in found]
@@ -72,15 +71,3 @@ def _words(each: Diagnosis) -> str:
     if each.state == "ok":
         return " · ".join(filter(None, [", ".join(each.can), each.detail]))
     return " ".join(filter(None, [each.detail, each.cure]))
-
-
-def _faulty(run: Run, path: Path, error: ConfigurationError) -> Code:
-    """Tell what is wrong with the file, in the place of backends that it does not let be made."""
-    if run.options.as_json:
-        faults = [asdict(fault) for fault in error.faults]
-        run.out.json({"ok": False, "command": run.name, "backends": [], "faults": faults})
-    else:
-        for line in shown(error.faults):
-            run.out.text(run.out.safe(line))
-    run.out.error(f"{path} can't be loaded, so that no backend was asked.")
-    return Code.FAILED

@@ -12,8 +12,10 @@ import typer
 
 from agentkernel_kb.cli.command import Run, add_command
 from agentkernel_kb.cli.exits import Code, CommandError
+from agentkernel_kb.cli.faulty import show_faults
 from agentkernel_kb.cli.models import MODEL_VARIABLE, ModelRouter
 from agentkernel_kb.cli.opening import Opened, opened
+from agentkernel_kb.config import ConfigurationError
 from agentkernel_kb.errors import KnowledgeError
 from agentkernel_kb.evaluation.overlap import Overlap, overlaps
 from agentkernel_kb.evaluation.questions import QuestionFile, read_questions
@@ -121,7 +123,10 @@ def eval(
     named = "" if by_words else (model or os.environ.get(MODEL_VARIABLE, "")).strip()
     with opened(run) as knowledge:
         backends = {backend.backend_name: backend.get_description() for backend in knowledge.builder.backends}
-        asked = read_questions(questions, knowledge.configuration.backends, knowledge.configuration.agents)
+        try:
+            asked = read_questions(questions, knowledge.configuration.backends, knowledge.configuration.agents)
+        except ConfigurationError as error:
+            return show_faults(run, error, f"{questions} can't be read, so that nothing was asked.")
         for warning in asked.warnings:
             run.out.warning(f"{warning}")
         run.out.note(f"Questions for {f'the model {named!r}' if named else 'the baseline'}: {len(asked.questions)}.")
