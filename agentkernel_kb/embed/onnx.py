@@ -21,6 +21,8 @@ Pooling = Literal["mean", "cls"]
 """How the vectors of tokens become one: their mean, or the first one."""
 
 _MODELS = ("model.onnx", "onnx/model.onnx")
+_MODE = "pooling_mode_"
+_POOLINGS: dict[str, Pooling] = {"mean": "mean", "cls": "cls", "mean_tokens": "mean", "cls_token": "cls"}
 _MOST_TOKENS = 512
 _MOST_THREADS = 4
 _PER_TOKEN, _PER_TEXT = 3, 2
@@ -48,7 +50,7 @@ class OnnxEmbedder(LocalEmbedder):
             returns one vector for each text is not pooled.
         normalize: Make each vector of length 1.
         max_tokens: Most tokens of a text; what is longer is cut. By default what the folder's `sentence_bert_config.json`
-            says, else 512.
+            says, or its `tokenizer_config.json` where that is less than 512; else 512.
         query_prefix: Stands before each question, as some models want it.
         passage_prefix: Stands before each passage.
         batch_size: Most texts of one computation.
@@ -187,16 +189,25 @@ def _pooling_of(folder: Path) -> Pooling:
         AKConfigError: In a way that is not known here.
     """
     said = _json(folder / "1_Pooling/config.json")
-    modes = [name for name, is_on in said.items() if name.startswith("pooling_mode_") and is_on is True]
-    known: dict[str, Pooling] = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
-    if len(modes) > 1 or (modes and modes[0] not in known):
-        raise AKConfigError(f"OnnxEmbedder: {folder} pools by {', '.join(modes)}; known are {', '.join(known)}. Give pooling=.")
-    return known[modes[0]] if modes else "mean"
+    modes = [name.removeprefix(_MODE) for name, is_on in said.items() if name.startswith(_MODE) and is_on is True]
+    mode = said.get("pooling_mode")  # How version 6 of sentence-transformers writes it.
+    modes += mode if isinstance(mode, list) else [mode] if mode else []
+    if len(modes) > 1 or (modes and modes[0] not in _POOLINGS):
+        named = ", ".join(map(str, modes))
+        raise AKConfigError(f"OnnxEmbedder: {folder} pools by {named}; known are {', '.join(_POOLINGS)}. Give pooling=.")
+    return _POOLINGS[modes[0]] if modes else "mean"
 
 
 def _max_tokens_of(folder: Path) -> int | None:
-    said = _json(folder / "sentence_bert_config.json").get("max_seq_length")
-    return said if isinstance(said, int) and not isinstance(said, bool) and said > 0 else None
+    """Return how many tokens of a text a folder says that its model takes, `None` where it says nothing."""
+    for file, key, most in (
+        ("sentence_bert_config.json", "max_seq_length", None),
+        ("tokenizer_config.json", "model_max_length", _MOST_TOKENS),  # Some say a number that stands for no limit.
+    ):
+        said = _json(folder / file).get(key)
+        if isinstance(said, int) and not isinstance(said, bool) and said > 0:
+            return min(said, most or said)
+    return None
 
 
 def _json(file: Path) -> dict[str, Any]:

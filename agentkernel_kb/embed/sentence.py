@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +62,10 @@ class SentenceTransformerEmbedder(LocalEmbedder):
             raise KnowledgeDependencyError("sentence-transformers", "SentenceTransformerEmbedder") from error
         library: Any = sentence_transformers
         try:
-            model: Any = library.SentenceTransformer(
-                str(self._path.resolve()), device=self._device, local_files_only=True, trust_remote_code=False
-            )
+            with _without_bars():
+                model: Any = library.SentenceTransformer(
+                    str(self._path.resolve()), device=self._device, local_files_only=True, trust_remote_code=False
+                )
         except Exception as error:  # It raises whatever the formats of its files raise.
             raise AKConfigError(f"{self._path} is no model that can be loaded: {type(error).__name__}.") from error
         if self._max_tokens is not None:
@@ -71,8 +73,28 @@ class SentenceTransformerEmbedder(LocalEmbedder):
         return model
 
     def _vectors(self, model: Any, texts: list[str], *, is_query: bool) -> object:
-        own = "encode_query" if is_query else "encode_document"
-        prefixed = self._query_prefix if is_query else self._passage_prefix
-        encode: Any = model.encode if prefixed else getattr(model, own, model.encode)
-        options = {"batch_size": self._batch_size, "normalize_embeddings": self._normalize, "show_progress_bar": False}
+        options: dict[str, Any] = {
+            "batch_size": self._batch_size,
+            "normalize_embeddings": self._normalize,
+            "show_progress_bar": False,
+        }
+        if self._query_prefix if is_query else self._passage_prefix:
+            return model.encode(texts, prompt="", **options).tolist()  # Without one, a model's default prompt stands there too.
+        encode: Any = getattr(model, "encode_query" if is_query else "encode_document", model.encode)
         return encode(texts, **options).tolist()
+
+
+@contextmanager
+def _without_bars() -> Generator[None]:
+    """Keep the library beneath from drawing on stderr how far it has come with reading a model."""
+    import transformers  # pyright: ignore[reportMissingImports] - as above
+
+    beneath: Any = transformers
+    logging = beneath.utils.logging
+    is_shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if is_shown:
+            logging.enable_progress_bar()

@@ -170,10 +170,19 @@ def test_a_model_that_is_not_there_is_refused_before_anything_is_embedded(tmp_pa
         OnnxEmbedder(files(tmp_path, *made), **options)
 
 
-def test_a_way_of_pooling_that_is_not_known_is_refused_by_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("mode", "limit", "found"), [("cls", 24, ["cls", "24"]), ("mean", 10**30, ["mean", "512"])])
+def test_a_folder_says_so_in_the_words_of_later_versions_too(tmp_path: Path, mode: str, limit: int, found: list[str]) -> None:
     folder = files(tmp_path, "model.onnx", "tokenizer.json", "1_Pooling/config.json")
-    (folder / "1_Pooling/config.json").write_text('{"pooling_mode_lasttoken": true}')
-    with pytest.raises(AKConfigError, match="pooling_mode_lasttoken"):
+    (folder / "1_Pooling/config.json").write_text(json.dumps({"embedding_dimension": 16, "pooling_mode": mode}))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"model_max_length": limit}))
+    assert OnnxEmbedder(folder).name.split("|")[1::2] == found
+
+
+@pytest.mark.parametrize("said", [{"pooling_mode_lasttoken": True}, {"pooling_mode": "lasttoken"}], ids=["old", "new"])
+def test_a_way_of_pooling_that_is_not_known_is_refused_by_name(tmp_path: Path, said: dict[str, object]) -> None:
+    folder = files(tmp_path, "model.onnx", "tokenizer.json", "1_Pooling/config.json")
+    (folder / "1_Pooling/config.json").write_text(json.dumps(said))
+    with pytest.raises(AKConfigError, match="pools by lasttoken"):
         OnnxEmbedder(folder)
     assert OnnxEmbedder(folder, pooling="mean").dimensions is None
 
