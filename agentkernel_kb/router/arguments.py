@@ -66,7 +66,8 @@ def as_limit(value: object, default: int, most: int) -> int:
     """
     number = _as_number(value, default)
     if number is None:
-        raise Refusal("bad_argument", f"limit must be a whole number from 1 to {most}, not {shown(value)}.")
+        found = f"'{shown(value)}'" if isinstance(value, str) else shown(value)
+        raise Refusal("bad_argument", f"limit must be a whole number from 1 to {most}, not {found}.")
     return min(default if number < 1 else number, most)
 
 

@@ -124,7 +124,7 @@ CASES = [
         ALL,
         {"query": "refunds", "limit": "many"},
         "bad_argument",
-        "limit must be a whole number from 1 to 200, not many.",
+        "limit must be a whole number from 1 to 200, not 'many'.",
     ),
     ("read_kb", ALL, {"query": "refunds", "limit": [3]}, "bad_argument", "limit must be"),
     ("read_kb", ALL, {"query": "refunds", "limit": True}, "bad_argument", "limit must be"),
