@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import random
 import resource
 import statistics
 import sys
@@ -19,35 +17,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
+from passages import CRANFIELD, lines, passages, questions
+
 from agentkernel_kb.rag import Document, Knowledge, SearchMode, create_knowledge
 
-DATA = os.environ.get("KB_DATA", "")
-CRANFIELD = Path(DATA, "cranfield") if DATA else None
 BACKENDS = ("memory", "sqlite")
-SEARCHES, WORDS = 40, 120
+SEARCHES = 40
 WHERE: tuple[dict[str, Any] | None, ...] = (None, {"year": {"$gte": 5}})
-
-
-def lines(name: str) -> list[dict[str, Any]]:
-    """Return the records of one of Cranfield's files."""
-    assert CRANFIELD is not None
-    return [json.loads(line) for line in (CRANFIELD / name).read_text(encoding="utf-8").splitlines()]
-
-
-def vocabulary() -> list[str]:
-    """Return words in the order of real text, or made-up ones, the frequent more often."""
-    if CRANFIELD is not None:
-        return [word for record in lines("corpus.jsonl") for word in str(record["text"]).split()]
-    draw = random.Random(1)
-    return [f"word{int(draw.paretovariate(0.8)) % 20_000}" for _ in range(200_000)]
 
 
 def documents(count: int) -> Iterator[Document]:
     """Yield documents of about one passage each."""
-    words, draw = vocabulary(), random.Random(2)
-    for number in range(count):
-        start = draw.randrange(len(words) - WORDS)
-        yield Document(" ".join(words[start : start + WORDS]), f"{number}.md", {"year": number % 10})
+    return (Document(*passage) for passage in passages(count))
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -109,10 +90,9 @@ def files(backend: str, count: int, folder: Path) -> None:
 
 def searched(knowledge: Knowledge, where: dict[str, Any] | None) -> dict[str, float]:
     """Return median, 95th percentile and least time of a search, embedding included; the least is what load changes least."""
-    words, draw = vocabulary(), random.Random(3)
-    questions = [" ".join(draw.sample(words, 8)) for _ in range(SEARCHES + 1)]
-    knowledge.sync.search(questions.pop(), where=where)
-    walls = [timed(lambda question=question: knowledge.sync.search(question, where=where))[0] * 1_000 for question in questions]
+    first, *others = questions(SEARCHES + 1)
+    knowledge.sync.search(first, where=where)
+    walls = [timed(lambda question=question: knowledge.sync.search(question, where=where))[0] * 1_000 for question in others]
     median, most = statistics.median(walls), statistics.quantiles(walls, n=20)[18]
     return {"p50_ms": round(median, 2), "p95_ms": round(most, 2), "least_ms": round(min(walls), 2)}
 

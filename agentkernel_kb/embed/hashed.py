@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable
-from functools import lru_cache
 from operator import mul
 from typing import ClassVar
 
-from agentkernel_kb.embed.words import counts_of, finder, weight_of
+from agentkernel_kb.embed.words import PAIR_WEIGHT, counts_of, finder, weight_of
 from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.lexical.memo import Memo
 
 MAX_DIMENSIONS = 65_536
 _MOST_FEATURES = 131_072
+_PRIME = 2**30 - 35  # The largest prime that Python's integers hold in one digit.
+_FACTOR = 1_000_003
 
 
 class HashEmbedder:
@@ -49,7 +50,7 @@ class HashEmbedder:
     @property
     def name(self) -> str:
         """Fingerprint: vectors of embedders with the same name can be compared, and no others."""
-        return f"hash-{self._dimensions}-v1"
+        return f"hash-{self._dimensions}-v2"
 
     def __call__(self, texts: Iterable[str]) -> list[list[float]]:
         """Return one vector for each of `texts`; the same as `embed_documents`."""
@@ -74,21 +75,19 @@ class HashEmbedder:
         supplied: object = text
         if not isinstance(supplied, str):
             raise AKConfigError(f"HashEmbedder takes text, not {type(supplied).__name__}.")
-        counts = counts_of(supplied)
-        vector = [0.0] * self._dimensions
-        placed = map(_places(self._dimensions).__getitem__, counts)
-        for (place, weight), count in zip(placed, counts.values(), strict=True):
-            vector[place] += weight if count == 1 else math.sqrt(count) * weight
-        return self._to_unit_length(vector, next(iter(counts), None))
-
-    def _to_unit_length(self, vector: list[float], first_feature: str | None) -> list[float]:
-        held = [value for value in vector if value]
-        length = math.sqrt(math.fsum(map(mul, held, held)))
-        if length:
-            return [value / length for value in vector]
-        if first_feature is not None:  # All features fell on each other with opposite signs.
-            vector[_places(self._dimensions)[first_feature][0]] = 1.0
-        return vector
+        counts, pairs = counts_of(supplied)
+        vector, size = [0.0] * self._dimensions, self._dimensions
+        for feature, count in counts.items():
+            number, weight = _HASHED[feature]
+            share = weight if count == 1 else math.sqrt(count) * weight
+            vector[(number >> 1) % size] += share if number & 1 else -share
+        for (first, second), count in pairs.items():
+            (one, weight), (other, its_weight) = _HASHED[first], _HASHED[second]
+            # A pair needs no look into a table of pairs, of which there are many more than words.
+            number = (one * _FACTOR + other) % _PRIME
+            share = PAIR_WEIGHT * weight * its_weight * (1.0 if count == 1 else math.sqrt(count))
+            vector[(number >> 1) % size] += share if number & 1 else -share
+        return _to_unit_length(vector, next(iter(counts), None))
 
     def related(self, query: str, texts: Iterable[str]) -> list[bool]:
         """Tell for each text whether it shares a word with `query`, in order; blank text shares none.
@@ -104,19 +103,23 @@ class HashEmbedder:
         return f"HashEmbedder(dimensions={self._dimensions})"
 
 
-@lru_cache(maxsize=4)
-def _places(dimensions: int) -> Memo[tuple[int, float]]:
-    """Return for each feature the place that it has in a vector, and what one occurrence adds there."""
-    known: dict[tuple[int, float], tuple[int, float]] = {}  # There are few different ones, so that each is held once.
-
-    def place(feature: str) -> tuple[int, float]:
-        number, weight = _number(feature), weight_of(feature)
-        found = ((number >> 1) % dimensions, weight if number & 1 else -weight)
-        return known.setdefault(found, found)
-
-    return Memo(place, _MOST_FEATURES)
+def _to_unit_length(vector: list[float], first_feature: str | None) -> list[float]:
+    held = [value for value in vector if value]
+    length = math.sqrt(math.fsum(map(mul, held, held)))
+    if length:
+        return [value / length for value in vector]
+    if first_feature is not None:  # All features fell on each other with opposite signs.
+        vector[(_HASHED[first_feature][0] >> 1) % len(vector)] = 1.0
+    return vector
 
 
-def _number(feature: str) -> int:
-    """Return 64 bits that depend on nothing but the feature; the lowest one is its sign, the others say where it goes."""
-    return int.from_bytes(hashlib.blake2b(feature.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+def _hashed(feature: str) -> tuple[int, float]:
+    """Return a number below `_PRIME` that depends on nothing but the feature, and what the feature weighs.
+
+    The lowest bit of the number is its sign, the others say where it goes.
+    """
+    digest = hashlib.blake2b(feature.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % _PRIME, weight_of(feature)
+
+
+_HASHED = Memo(_hashed, _MOST_FEATURES)

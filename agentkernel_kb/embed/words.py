@@ -16,7 +16,7 @@ MAX_WORD_CHARS = 64
 _MOST_WORDS = 65_536
 
 PAIR_WEIGHT = 0.5
-"""Weight of two adjacent words, against 1 of a word."""
+"""Weight of two adjacent words, times the weight of each, against 1 of a word."""
 
 FUNCTION_WORD_WEIGHT = 0.2
 """Weight of a function word of English: it says little about what a text is about, but is all that some texts have."""
@@ -34,25 +34,27 @@ _SOUND = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040
 
 
 def features(text: str) -> dict[str, float]:
-    """Return the features of `text` with their weights, in the order of their first appearance.
+    """Return the features of `text` with their weights: words in the order of their first appearance, then pairs of words.
 
     A feature that occurs n times weighs √n times its own weight. Blank text has none; text without any word, such as `???`, is
     one feature as a whole.
     """
-    return {feature: math.sqrt(count) * weight_of(feature) for feature, count in counts_of(text).items()}
+    words, pairs = counts_of(text)
+    weights = {word: math.sqrt(count) * weight_of(word) for word, count in words.items()}
+    return weights | {
+        f"{first} {second}": math.sqrt(count) * PAIR_WEIGHT * weight_of(first) * weight_of(second)
+        for (first, second), count in pairs.items()
+    }
 
 
-def counts_of(text: str) -> dict[str, int]:
-    """Return how often each feature of `text` occurs, in the order of their first appearance: words before pairs of words."""
+def counts_of(text: str) -> tuple[Counter[str], Counter[tuple[str, str]]]:
+    """Return how often each single feature of `text` occurs, and each pair of adjacent words, by their first appearance."""
     counts, words = _words(text)
-    counts.update(map(" ".join, pairwise(words)))
-    return counts
+    return counts, Counter(pairwise(words))
 
 
 def weight_of(feature: str) -> float:
-    """Return how much a feature weighs that occurs once."""
-    if " " in feature:
-        return PAIR_WEIGHT * math.prod(map(weight_of, feature.split(" ")))
+    """Return how much a single feature weighs that occurs once."""
     if feature in FUNCTION_WORDS:
         return FUNCTION_WORD_WEIGHT
     return CHARACTER_WEIGHT if len(feature) == 1 and not feature.isascii() else 1.0

@@ -46,7 +46,10 @@ def texts(found: list[Any]) -> list[str]:
 
 def test_what_was_written_is_found_best_first_with_score_id_and_source(kb: ChromaManager):
     kb.write(
-        [record("Refunds within 30 days.", source="faq", id="refunds"), record("Ship refunds by post on Mondays.", id="ship")]
+        [
+            record("Refunds within 30 days.", source="faq", id="refunds"),
+            record("Ship refunds by registered post on Mondays, never on other days.", id="ship"),
+        ]
     )
 
     found = kb.search("refunds", limit=2)

@@ -144,7 +144,7 @@ def test_another_function_is_refused_with_both_names_and_a_way_out(client: Clien
         ChromaManager(client=client, embedding_function=HashEmbedder(128))
 
     message = str(caught.value)
-    assert "built with the embedding function 'hash-64-v1', not with 'hash-128-v1'" in message
+    assert "built with the embedding function 'hash-64-v2', not with 'hash-128-v2'" in message
     assert "choose another collection_name=" in message
 
 
@@ -182,7 +182,7 @@ def test_of_two_functions_on_an_empty_collection_the_first_to_write_wins(client:
     first.write([{"text": "text"}])
 
     for call in (lambda: second.write([{"text": "text"}]), lambda: second.search("text")):
-        with pytest.raises(AKConfigError, match="built with the embedding function 'hash-64-v1'"):
+        with pytest.raises(AKConfigError, match="built with the embedding function 'hash-64-v2'"):
             call()
 
 
@@ -193,7 +193,7 @@ def test_a_collection_made_by_chroma_itself_opens_with_the_function_it_names(cli
     assert ChromaManager(client=client, embedding_function=ChromasOwn()).search("text")[0]["metadata"]["id"] == "1"
     with pytest.raises(AKConfigError, match=r"function 'acme\(small\)', not with 'acme\(large\)'"):
         ChromaManager(client=client, embedding_function=ChromasOwn("large"))
-    with pytest.raises(AKConfigError, match=r"function 'acme\(small\)', not with 'hash-2-v1'"):
+    with pytest.raises(AKConfigError, match=r"function 'acme\(small\)', not with 'hash-2-v2'"):
         ChromaManager(client=client, embedding_function=HashEmbedder(2))
 
 
@@ -203,11 +203,11 @@ def test_a_collection_that_names_no_function_opens_if_the_dimension_fits_and_is_
     )
     collection.add(ids=["1"], embeddings=[[1.0, 2.0, 3.0]], documents=["text"])
 
-    with pytest.raises(AKConfigError, match=r"holds vectors of 3 numbers, but the embedding function 'hash-2-v1' gives 2"):
+    with pytest.raises(AKConfigError, match=r"holds vectors of 3 numbers, but the embedding function 'hash-2-v2' gives 2"):
         ChromaManager(client=client, embedding_function=HashEmbedder(2))
     write_and_find(client, three)
     assert (client.get_collection("knowledge_base", embedding_function=None).metadata or {})["owner"] == "us"
-    with pytest.raises(AKConfigError, match="not with 'hash-3-v1'"):
+    with pytest.raises(AKConfigError, match="not with 'hash-3-v2'"):
         ChromaManager(client=client, embedding_function=HashEmbedder(3))
 
 
@@ -222,7 +222,7 @@ def test_functions_are_named_by_their_name_or_by_where_they_are_defined():
     named: Any = functools.partial(three)
     named.name = "ours"
 
-    assert name_of(HashEmbedder(8)) == "hash-8-v1"
+    assert name_of(HashEmbedder(8)) == "hash-8-v2"
     assert name_of(ChromasOwn()) == "acme(small)"
     assert name_of(ONNXMiniLM_L6_V2()) == "default"
     assert name_of(three) == f"{__name__}.three"

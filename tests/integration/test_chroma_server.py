@@ -113,7 +113,7 @@ def test_a_record_replaces_the_older_one_with_its_metadata(make: Make):
 def test_another_function_is_refused(make: Make):
     make().write([{"text": "text"}])
 
-    with pytest.raises(AKConfigError, match="'hash-64-v1', not with 'hash-8-v1'"):
+    with pytest.raises(AKConfigError, match="'hash-64-v2', not with 'hash-8-v2'"):
         make(embedding_function=HashEmbedder(8))
 
 

@@ -113,7 +113,7 @@ def test_searches_see_the_old_corpus_whole_until_the_new_one_is(kind: str, tmp_p
         return HashEmbedder()(texts)
 
     splitter = RecursiveCharacterSplitter(500, 0)
-    on(store, embedder=CallableEmbedder(look, model_id="hash-384-v1"), splitter=splitter).sync.reindex(NEW)
+    on(store, embedder=CallableEmbedder(look, model_id="hash-384-v2"), splitter=splitter).sync.reindex(NEW)
     assert seen == [{0}]
     assert {hit.metadata["version"] for hit in reader.sync.search("rule of the book", k=50)} == {1}
 
@@ -300,7 +300,7 @@ def test_what_is_written_for_the_old_corpus_is_refused_once_there_is_a_new_one(k
         return HashEmbedder(384)(texts)
 
     held_up: list[int] = []
-    old = on(store, embedder=CallableEmbedder(slow, model_id="hash-384-v1"))
+    old = on(store, embedder=CallableEmbedder(slow, model_id="hash-384-v2"))
     with pytest.raises(KnowledgeStateError, match="anew"):
         old.sync.add_text("More.", source="more.md")
     assert (held_up, held(other)) == ([12], texts(OLD))
@@ -317,7 +317,7 @@ def test_a_run_for_the_old_corpus_is_refused_whatever_else_is_asked_of_the_same_
             old.sync.add_text("Refused.", source="refused.md")
         return HashEmbedder(384)(texts)
 
-    old = on(store, embedder=CallableEmbedder(slow, model_id="hash-384-v1"))
+    old = on(store, embedder=CallableEmbedder(slow, model_id="hash-384-v2"))
     with pytest.raises(KnowledgeStateError, match="anew"):
         old.sync.add_text("More.", source="more.md")
     assert held(other) == texts(OLD)

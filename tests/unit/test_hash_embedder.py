@@ -16,7 +16,7 @@ EMBEDDER = HashEmbedder()
 
 
 # "Refunds within 30 days, café" in eight dimensions: whoever changes it changes the version in the fingerprint as well.
-FIXED = [-0.176777, -0.353553, -0.707107, 0.176777, 0.353553, 0.176777, -0.176777, 0.353553]
+FIXED = [-0.92582, 0.0, -0.154303, 0.154303, -0.308607, 0.0, 0.0, 0.0]
 
 
 def likeness(first: str, second: str) -> float:
@@ -62,8 +62,8 @@ def _python_path() -> dict[str, str]:
 
 
 def test_the_fingerprint_names_the_method_and_the_dimensions():
-    assert (EMBEDDER.name, EMBEDDER.dimensions) == ("hash-384-v1", 384)
-    assert (HashEmbedder(64).name, HashEmbedder(64).dimensions) == ("hash-64-v1", 64)
+    assert (EMBEDDER.name, EMBEDDER.dimensions) == ("hash-384-v2", 384)
+    assert (HashEmbedder(64).name, HashEmbedder(64).dimensions) == ("hash-64-v2", 64)
 
 
 @pytest.mark.parametrize(

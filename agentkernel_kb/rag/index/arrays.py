@@ -278,7 +278,7 @@ def arithmetic() -> Arithmetic:
 def unit(vector: Iterable[float]) -> array[float]:
     """Return a vector of length 1 in the same direction, in single precision; zeros stay zeros."""
     values = list(vector)
-    length = math.sqrt(math.fsum(map(mul, values, values)))
+    length = math.hypot(*values)
     if not length or abs(length - 1) < _UNIT:
         return array("f", values)
     return array("f", [value / length for value in values])
