@@ -217,7 +217,8 @@ class DuckDBLock:
         if isinstance(error, duckdb.OutOfMemoryException) or any(word in message for word in _EXHAUSTED):
             limit = self._limits["memory_limit"]
             return KnowledgeQueryError(f"The statement needs more memory than {limit}. Aggregate or narrow it.")
-        if isinstance(error, duckdb.PermissionException) or any(word in message for word in _REFUSED):
+        speaks_of_names = isinstance(error, duckdb.BinderException | duckdb.CatalogException | duckdb.ConversionException)
+        if isinstance(error, duckdb.PermissionException) or (not speaks_of_names and any(word in message for word in _REFUSED)):
             return KnowledgeGuardError(f"The database refused: {_first_part(message)}")
         if _TOO_LARGE in message:
             return KnowledgeQueryError(f"{_TOO_LARGE} {self._max_value_bytes:,} bytes. Select less of it.")

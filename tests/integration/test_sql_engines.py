@@ -130,7 +130,7 @@ def test_a_rejected_statement_says_what_would_work(kb: SQLManager, statement: st
 
 @pytest.mark.parametrize(
     "words",
-    ["file is not a database", "malformed", "unable to open", "disk I/O error", "Corrupt database", "unsupported file format"],
+    ["file is not a database", "malformed", "unable to open", "disk I/O error", "Corrupt database", "read-only"],
 )
 def test_words_of_a_statement_never_declare_the_database_broken(kb: SQLManager, words: str) -> None:
     with pytest.raises(KnowledgeQueryError):
