@@ -104,8 +104,7 @@ class HashEmbedder:
 
 
 def _to_unit_length(vector: list[float], first_feature: str | None) -> list[float]:
-    held = [value for value in vector if value]
-    length = math.sqrt(math.fsum(map(mul, held, held)))
+    length = math.sqrt(math.fsum(map(mul, vector, vector)))
     if length:
         return [value / length for value in vector]
     if first_feature is not None:  # All features fell on each other with opposite signs.
