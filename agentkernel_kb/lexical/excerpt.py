@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
+from agentkernel_kb.lexical.text import PLAIN
+
 LENGTH = 200
 """Characters of an excerpt."""
 
@@ -44,7 +46,7 @@ def _fold_in_place(text: str) -> str:
 def _base(character: str) -> str:
     if character.isascii():
         return character.lower()
-    folded = unicodedata.normalize("NFKD", character).casefold()
+    folded = unicodedata.normalize("NFKD", character).casefold().translate(PLAIN)
     return folded[0] if folded else character
 
 

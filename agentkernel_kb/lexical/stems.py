@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError
 from agentkernel_kb.lexical.memo import Memo
+from agentkernel_kb.lexical.text import PLAIN
 from agentkernel_kb.near import nearest
 
 Stem = Callable[[str], str]
@@ -29,7 +30,7 @@ _SAME_SCRIPT = {"serbian": "russian", "nepali": "hindi"}
 
 
 def stems_of(language: str | None, extra: str) -> Memo[str]:
-    """Return the stems of folded words as a mapping; words as they stand where no language is named.
+    """Return the stems of words without accents as a mapping, all of it folded; words as they stand where no language is named.
 
     Args:
         language: As Snowball calls it.
@@ -63,12 +64,12 @@ def _stems(language: str) -> Memo[str]:
 
     def stem(word: str) -> str:
         if len(word) > _LONGEST_STEMMED:
-            return word
+            return word.translate(PLAIN)
         name = language if word.isascii() else _language(word, scripts, language)
         with one_at_a_time:
             if name not in stemmers:
                 stemmers[name] = made(name)
-            return str(stemmers[name].stemWord(word))
+            return str(stemmers[name].stemWord(word)).translate(PLAIN)
 
     return Memo(stem, _MOST_CACHED)
 

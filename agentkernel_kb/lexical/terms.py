@@ -37,7 +37,7 @@ class Terms:
         self._stems = stems_of(language, extra)
 
     def words(self, text: str, *, names: bool = False) -> list[str]:
-        """Return the folded words of a text in order; `orderId` and `order_id` are two words, `don't` is one.
+        """Return the words of a text in order, folded as far as a stemmer wants it; `orderId` is two words, `don't` is one.
 
         Args:
             text: The text.
@@ -45,11 +45,11 @@ class Terms:
         """
         if "'" in text or "’" in text:
             text = _APOSTROPHE.sub("", text)
-        words = words_of(split_names(text))
+        words = words_of(split_names(text), plain=self.language is None)
         return words + _joined(text) if names else words
 
     def stem(self, word: str) -> str:
-        """Return what a folded word has in common with its other forms."""
+        """Return what one of `words` has in common with its other forms, folded."""
         return self._stems[word]
 
     def stems(self, text: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-VERSION = 2
+VERSION = 3
 """Raised with every change to what the tables hold or how text is analysed; an index of another version is made anew."""
 
 FORMAT = f"okf-{VERSION}-unicode-{unicodedata.unidata_version}"

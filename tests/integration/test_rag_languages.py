@@ -79,7 +79,7 @@ def test_p5_a_word_that_is_nowhere_is_not_found(corpus: Knowledge, query: str):
     [
         ("german", "Der Müller fährt mit seinen Büchern über die Brücken.", ["Buch", "Brücke", "BÜCHER", "fahren", "muller"]),
         ("danish", "Færgen sejler.", ["færge", "sejle"]),
-        ("turkish", "Işıklar söndü.", ["ışık"]),
+        ("turkish", "Işıklar söndü.", ["ışık", "isik"]),
     ],
     ids=["german", "danish", "turkish"],
 )

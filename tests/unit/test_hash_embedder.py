@@ -76,6 +76,7 @@ def test_the_fingerprint_names_the_method_and_the_dimensions():
         ("cafe\u0301", "café"),
         ("ＦＵＬＬ width", "full width"),
         ("Straße", "STRASSE"),
+        ("Łódź, Ærø", "lodz, aero"),
         ("the client's order", "the client’s order"),
         ("ВОЗВРАТ", "возврат"),
         ("ещё", "еще"),

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 import pytest
 
 from agentkernel_kb.lexical.excerpt import excerpt
 from agentkernel_kb.lexical.text import fold, index_text, words_of
 from agentkernel_kb.lexical.words import variants
+
+LATIN = [chr(code) for code in range(0x80, 0x2B0) if code != 0x140]  # ŀ is an l and a dot to Unicode.
 
 
 @pytest.mark.parametrize(
@@ -19,10 +24,26 @@ from agentkernel_kb.lexical.words import variants
         ("Ἀθῆναι", "αθηναι"),
         ("ﬁx", "fix"),
         ("e\u0301", "e"),
+        ("Łódź, Ørsted, Đorđe", "lodz, orsted, dorde"),
+        ("Ærø, Œuvre, Þór, Ðalur", "aero, oeuvre, thor, dalur"),
+        ("IŞIK ışık İstanbul", "isik isik istanbul"),
+        ("Ħal Ŧ Ŋ ĸ ǿ ƙ ɓ", "hal t n q o k b"),
     ],
 )
 def test_case_accents_and_compatibility_forms_are_folded(text: str, folded: str):
     assert fold(text) == folded
+
+
+def test_each_letter_of_latin_scripts_that_is_named_after_another_one_is_folded_to_that():
+    named = {letter: re.fullmatch("LATIN SMALL LETTER ([A-Z]) WITH .+", unicodedata.name(letter, "")) for letter in LATIN}
+    assert {letter: fold(letter) for letter, found in named.items() if found} == {
+        letter: found[1].lower() for letter, found in named.items() if found
+    }
+    assert [letter for letter in named if fold(letter.upper()) != fold(letter)] == []
+
+
+def test_an_excerpt_is_found_by_words_of_such_letters():
+    assert "Łódź" in excerpt("x " * 500 + "The boat is a Łódź. " + "y " * 500, ["lodz"])
 
 
 def test_ascii_is_left_to_the_index():

@@ -16,15 +16,11 @@ from agentkernel_kb.lexical.terms import Terms
 from agentkernel_kb.lexical.words import singular
 from agentkernel_kb.rag.index.terms import Population
 
-_VERSION = 3
+_VERSION = 4
 _LONGEST = 64
 _MOST_WORDS = 100_000
 _MOST_ASKED, _MOST_SPELLED = 1_000, 8
 _SPELLED_SHARE = 0.7
-# Letters that are no others with an accent, so that nothing takes them apart; what people write who do not have them.
-_PLAIN = str.maketrans({
-    "ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th",
-})  # fmt: skip
 
 
 class Analysis:
@@ -88,5 +84,5 @@ class Analysis:
 
 
 def _cut(stem: Callable[[str], str]) -> Callable[[str], str]:
-    """Return what makes a term of a word, however long that is; it is the same for whoever has no such letters to type."""
-    return lambda word: stem(word[:_LONGEST]).translate(_PLAIN)
+    """Return what makes a term of a word, however long that is."""
+    return lambda word: stem(word[:_LONGEST])
