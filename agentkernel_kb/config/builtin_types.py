@@ -16,6 +16,7 @@ from agentkernel_kb.config.kinds import Kind, Parameter, parameters_of
 from agentkernel_kb.config.objects import REFERENCE, named_object
 from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError
 from agentkernel_kb.model import KnowledgeCapabilities
+from agentkernel_kb.near import hint
 from agentkernel_kb.registry import backend_class
 
 _FILE_URL = re.compile(r"(?P<engine>(?:sqlite|duckdb)(?:\+\w+)?:///)(?P<path>[^/:?][^?]*)(?P<rest>\?.*)?")
@@ -106,6 +107,12 @@ def _embedder_fault(value: Any) -> tuple[str, Severity] | None:
     return None
 
 
+def _function_fault(value: Any) -> tuple[str, Severity] | None:
+    if not isinstance(value, str):
+        return None
+    return f"must be hash, or name a function as {REFERENCE}package.module:name.{hint(value, ['hash'])}", "error"
+
+
 def _scope_fault(value: Any) -> tuple[str, Severity] | None:
     from agentkernel_kb.rag.scope import Scope
 
@@ -173,7 +180,12 @@ def knowledge_declares(arguments: Mapping[str, Any]) -> KnowledgeCapabilities:
 
 _EMBEDDER = Parameter("embedding_function", Kind(_TEXT.type, takes_object=True), required=False)
 _ROWS = {
-    "chroma": _Row({"embedding_function": _EMBEDDER}, ("client", "embedding_function"), {"embedding_function": _embedder}),
+    "chroma": _Row(
+        {"embedding_function": _EMBEDDER},
+        ("client", "embedding_function"),
+        {"embedding_function": _embedder},
+        checks={"embedding_function": _function_fault},
+    ),
     "knowledge": _Row(
         {"path": Parameter("path", _TEXT, required=False)},
         ("knowledge",),
@@ -182,7 +194,12 @@ _ROWS = {
         checks={"embedder": _embedder_fault, "where": _scope_fault, "language": _language_fault},
     ),
     "ladybug": _Row(placers={"path": _graph_path}, declares=_graph_declares),
-    "neo4j": _Row({"embedding_function": _EMBEDDER}, ("embedding_function",), {"embedding_function": _embedder}),
+    "neo4j": _Row(
+        {"embedding_function": _EMBEDDER},
+        ("embedding_function",),
+        {"embedding_function": _embedder},
+        checks={"embedding_function": _function_fault},
+    ),
     "okf": _Row({"uri": Parameter("uri", _TEXT, required=True)}, ("store",), {"index": _okf_index}, bundle_declares),
     "sql": _Row(placers={"url": _file_url}, declares=_sql_declares, opens=_is_file),
 }

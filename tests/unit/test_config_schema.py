@@ -23,6 +23,7 @@ SEEN_BY_CHECK_ALONE = {
     "cache_range": "a range",
     "constructor_refuses": "a constructor's own check",
     "duplicate_key": "the text itself",
+    "embedding_function_unknown": "what stands in a text",
     "environment_changes_type": "what comes out of base and overlay",
     "environment_removes_what_agents_use": "what comes out of base and overlay",
     "environment_removes_nothing": "what comes out of base and overlay",
