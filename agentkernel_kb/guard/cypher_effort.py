@@ -55,7 +55,16 @@ class Effort:
         Raises:
             KnowledgeGuardError: The parts so far may make values of any size.
         """
+        self.end_growth(token)
+        self._links_of_part = 0
+
+    def end_growth(self, token: Token) -> None:
+        """Begin a clause at `token` that gives a name to a value, which may grow once more.
+
+        Raises:
+            KnowledgeGuardError: The clauses so far may make values of any size.
+        """
         self._growth *= self._growth_of_part
         if self._growth > MAX_GROWTH:
             raise refusal("This statement may put together values of any size", token)
-        self._links_of_part, self._growth_of_part = 0, 1
+        self._growth_of_part = 1

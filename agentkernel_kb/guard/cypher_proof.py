@@ -231,6 +231,8 @@ class _Walk(Cursor):
         self.place = "operand"
         if word == "WITH":
             self.effort.end_part(token)
+        elif word in ("LET", "UNWIND"):
+            self.effort.end_growth(token)
         elif word == "UNION":
             self._union(token)
         elif word == "CALL":

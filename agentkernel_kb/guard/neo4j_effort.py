@@ -16,6 +16,7 @@ from agentkernel_kb.guard.neo4j_collected import check_collected
 from agentkernel_kb.guard.neo4j_conditions import check_conditions
 from agentkernel_kb.guard.neo4j_labels import check_labels
 from agentkernel_kb.guard.neo4j_patterns import pattern_fault
+from agentkernel_kb.guard.neo4j_repeated import check_repeated
 from agentkernel_kb.guard.neo4j_values import check_values, opens_part
 
 MAX_ITEMS = 1_000
@@ -145,6 +146,7 @@ def check_work(tokens: Sequence[Token]) -> None:
     check_conditions(tokens)
     check_values(tokens)
     check_collected(tokens)
+    check_repeated(tokens)
     for index, token in enumerate(tokens):
         if token.text == "=~":
             _check_match(token, tokens[index + 1 : index + 3])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from math import prod
+from math import inf, prod
 from typing import NamedTuple
 
 from agentkernel_kb.guard.cypher_cursor import CLOSING, arguments_of, keyword
@@ -19,7 +19,7 @@ from agentkernel_kb.guard.neo4j_sums import adds_numbers
 from agentkernel_kb.guard.neo4j_texts import growth_of_replace
 
 MAX_KEPT = 1_000
-_COLLECTED, _MATCHED, _UNKNOWN, _LONG_TEXT = 100_000, 10_000, 20, 200
+_COLLECTED, _MATCHED, _WORDS, _UNKNOWN, _FEW, _LONG_TEXT = 100_000, 10_000, 10_000, 20, 100, 200
 _MOST = 10**9
 _DEEPEST = 6
 _TURNS = 8
@@ -77,14 +77,21 @@ class Shapes:
         tokens: The whole statement.
         names: What is known of names already.
         keys: What is known of the keys of maps already.
+        since: Where what is collected, matched or split begins to count as short: it is made anew for each of many rows.
 
     Raises:
         KnowledgeGuardError: Its values overlap too often to look at each of them.
     """
 
     def __init__(
-        self, tokens: Sequence[Token], names: Mapping[str, Shape] | None = None, keys: Mapping[str, Shape] | None = None
+        self,
+        tokens: Sequence[Token],
+        names: Mapping[str, Shape] | None = None,
+        keys: Mapping[str, Shape] | None = None,
+        *,
+        since: float = inf,
     ) -> None:
+        self._since = since
         self._names = dict(names or {})
         self._keys = dict(keys or {})
         for _ in range(_TURNS):  # A name counts wherever it stands, whatever part gave it.
@@ -100,7 +107,7 @@ class Shapes:
     def inside(self, loop: Loop) -> Shapes:
         """Return what names stand for in the body of a loop."""
         names = {**self._names, loop.item: self.value(loop.source).shape[1:], loop.sum: ()}
-        return Shapes((), names, self._keys)
+        return Shapes((), names, self._keys, since=self._since)
 
     def value(self, tokens: Sequence[Token]) -> Value:
         """Return the length of a value, and the work of it."""
@@ -164,14 +171,23 @@ class Shapes:
             shape = value.shape[1:] if name in ("head", "last") else ()
             return Value(shape, prod(shape) if shape and _is_plain(inside) else 0 if _is_plain(inside) else value.work), after
         if name in ("collect", "split"):
-            return self._shortened(tokens, after, (_COLLECTED, *self.value(inside).shape)[:_DEEPEST])
+            shape = self.value(inside).shape
+            return self._shortened(tokens, after, (self._gathered(tokens[index], shape), *shape)[:_DEEPEST])
         if name == "range":
             return _looked_at((self._range(inside),)), after
         if name == "replace" and (growth := growth_of_replace(tokens, index)) > MAX_KEPT:
             return _looked_at((growth,)), after
         if loop := loop_at(tokens, index + 1):
-            return self._looped(loop), after
+            return self.looped(loop), after
         return Value(), index + 1
+
+    def _gathered(self, token: Token, given: Shape = ()) -> int:
+        """Return how many items are collected, matched or split at a token."""
+        if self._since == inf:
+            return _COLLECTED
+        if token.name == "split":
+            return first(given) or _WORDS
+        return _COLLECTED if token.start < self._since else _FEW
 
     def _range(self, arguments: Sequence[Token]) -> int:
         if any(token.name == "size" for token in arguments):
@@ -180,7 +196,7 @@ class Shapes:
         numbers = [int(token.text) for token in arguments if token.text.isdecimal() and len(token.text) < _DEEPEST]
         return min(abs(numbers[1] - numbers[0]) + 1, MAX_KEPT) if len(numbers) > 1 else MAX_KEPT
 
-    def _looped(self, loop: Loop) -> Value:
+    def looped(self, loop: Loop) -> Value:
         """Return what a `reduce` makes, or one of the quantifiers."""
         source, body = self.value(loop.source), self.inside(loop).value(loop.body)
         count = first(source.shape) or _UNKNOWN
@@ -205,7 +221,9 @@ class Shapes:
             return Value(value.shape, max(work, value.work)), after
         value = self.value(inside)
         if any(token.text == "|" for token in inside):
-            found, after = self._shortened(tokens, after, (_MATCHED, *value.shape)[:_DEEPEST])
+            found, after = self._shortened(
+                tokens, after, (min(_MATCHED, self._gathered(tokens[index])), *value.shape)[:_DEEPEST]
+            )
             return found, after
         count = sum(1 for _ in pieces(inside)) if inside else 0
         items = _joined([self.value(piece).shape for piece in pieces(inside)]) if value.shape else ()

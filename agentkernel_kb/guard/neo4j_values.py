@@ -18,7 +18,7 @@ _EXPECTING = frozenset(
     [*"+-/%^=<>,.:|&!([", "||", "<=", ">=", "<>", "=~", "..", "AND", "OR", "XOR", "NOT", "IN", "AS", "STARTS", "ENDS"]
 )
 """Behind these a value has to stand, whatever the word."""
-_PARTS = frozenset(["WITH", "UNION", "LET", "RETURN", "CALL"])
+_PARTS = frozenset(["WITH", "UNION", "UNWIND", "LET", "RETURN", "CALL"])
 _NO_NAMES = frozenset(["AND", "AS", "BY", "CASE", "ELSE", "END", "IN", "IS", "MATCH", "NOT", "NULL", "OR", "ORDER", "THEN"]) | {
     *("FALSE", "TRUE", "WHEN", "WHERE")
 }
