@@ -147,6 +147,30 @@ def test_terms_of_another_analysis_are_refused(tmp_path: Path):
         create_knowledge("vector", store=other).sync.search("x")
 
 
+async def test_reading_makes_nothing_and_sees_what_others_make(tmp_path: Path):
+    reader = made("sqlite", tmp_path, name="mine")
+    for _ in range(2):
+        assert await reader.search("refunds") == []
+        assert await reader.list_documents() == []
+        assert (await reader.verify(repair=True)).ok
+    assert list(tmp_path.iterdir()) == []
+    async with made("sqlite", tmp_path, name="theirs") as theirs:
+        await theirs.add(Document("Theirs.", "theirs.md"))
+    assert await reader.list_documents() == []
+    async with SQLiteVectorStore(tmp_path / "kb.db") as store:
+        assert await store.namespaces() == ["theirs"]
+    async with made("sqlite", tmp_path, name="mine") as writer:
+        await writer.add(Document("Refunds take thirty days.", "refunds.md"))
+    assert [hit.source for hit in await reader.search("refunds")] == ["refunds.md"]
+    await reader.close()
+
+
+async def test_a_path_where_no_file_can_be_is_told_to_who_reads_too(tmp_path: Path):
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(KnowledgeError, match=r"kb\.db cannot be opened"):
+        await made("sqlite", tmp_path / "file").search("refunds")
+
+
 async def test_a_generation_that_cannot_be_read_is_told_and_leaves_nothing_open(tmp_path: Path):
     async with made("sqlite", tmp_path) as knowledge:
         await knowledge.upsert(Document("Refunds take thirty days.", "refunds.md"))

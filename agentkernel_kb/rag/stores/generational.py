@@ -72,6 +72,8 @@ class GenerationalStore(IndexedStore):
     async def forget(self, scope: str, sources: Iterable[str]) -> None:
         """Take back what is noted about sources in a scope, so that they are read anew."""
         names = list(sources)
+        if not names:
+            return
 
         def forgotten() -> None:
             with self._transaction():

@@ -99,7 +99,14 @@ class SQLiteFile:
 
     def is_there(self) -> bool:
         """Tell whether there is a file with something in it."""
-        return self._connection is not None or (self._path.exists() and self._path.stat().st_size > 0)
+        if self._connection is not None:
+            return True
+        try:
+            return self._path.stat().st_size > 0
+        except FileNotFoundError:
+            return False
+        except OSError:  # To open it will tell why.
+            return True
 
     @contextmanager
     def reading(self) -> Generator[sqlite3.Connection]:
