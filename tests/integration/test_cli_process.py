@@ -207,10 +207,18 @@ async def test_mcp_over_http_gives_each_token_its_own_agent_and_says_where_it_li
 def test_a_port_that_another_program_has_is_told_and_nothing_is_said_to_be_served(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        ran = run("serve", "mcp", "--transport", "http", "--port", str(port), "--json", folder=folder)
+        where = ("--transport", "http", "--port", str(port))
+        ran = run("serve", "mcp", *where, "--agent", "Support_Agent", "--json", folder=folder)
     told = f"It cannot listen on 127.0.0.1:{port}: another program does. Take another port, or 0 for a free one."
     assert (ran.code, ran.err) == (1, f"{told}\n")
     assert ran.json == {"ok": False, "command": "serve mcp", "error": {"kind": "AKConfigError", "message": told}}
+
+
+@pytest.mark.parametrize("agent", [(), ("--agent", "Support_Agent")], ids=["everything", "an-agent"])
+def test_whoever_serves_everything_is_told_that_roles_do_not_hold(folder: Path, agent: tuple[str, ...]) -> None:
+    ran = run("serve", "mcp", *agent, folder=folder)  # Its stdin is empty: it ends at once.
+    assert (ran.code, ran.out) == (0, "")
+    assert ("whoever connects may use everything" in ran.err) == (not agent)
 
 
 def test_http_from_elsewhere_needs_tokens(folder: Path) -> None:

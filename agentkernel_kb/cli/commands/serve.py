@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import typer
@@ -72,6 +72,7 @@ def mcp(
         if run.options.as_json:
             raise CommandError("Over stdio, stdout belongs to the protocol: leave --json out.", Code.USAGE)
         with opened(run) as knowledge:
+            _warn_of_everything(run, knowledge, [run.options.agent])
             run_stdio(_one(knowledge, run.options.agent, (), read_only=read_only))
         return Code.OK
     if host in _EVERYWHERE and not allow_host:
@@ -80,9 +81,18 @@ def mcp(
     settings = HTTPSettings(host, port, allowed_hosts=allow_host or [], allowed_origins=allow_origin or [])
     with opened(run) as knowledge:
         tokens = _tokens(run.options.agent, token_env or []) or {run.options.agent: []}
+        _warn_of_everything(run, knowledge, tokens)
         agents = [_one(knowledge, agent, own, read_only=read_only) for agent, own in tokens.items()]
         run_http(agents, settings, on_listening=lambda url: _say_where(run, url, agents))
     return Code.OK
+
+
+def _warn_of_everything(run: Run, knowledge: Opened, served: Iterable[str | None]) -> None:
+    if None in served and knowledge.configuration.agents:
+        run.out.warning(
+            "Roles of the file hold for agents, and none is named: whoever connects may use everything. "
+            "Name one: --agent NAME, or --token-env NAME=VARIABLE."
+        )
 
 
 def _one(knowledge: Opened, agent: str | None, tokens: Sequence[str], *, read_only: bool) -> ServedAgent:
