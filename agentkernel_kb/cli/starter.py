@@ -116,7 +116,7 @@ def _starburst(name: str, target: str) -> Values:
     return {**place, "http_scheme": address.scheme, **login, **names}
 
 
-def _ladybug(name: str, target: str) -> Values:
+def _file(name: str, target: str) -> Values:
     return {"path": target}
 
 
@@ -137,7 +137,8 @@ TYPES: Mapping[str, StoreType] = {
         "SQLite, DuckDB, PostgreSQL", "URL, such as postgresql://user@host/database", "sqlite:///{name}.db", _sql, False
     ),
     "chroma": StoreType("texts found by likeness", "Folder, or http://host:port of a server", "./{name}-chroma", _chroma, True),
-    "ladybug": StoreType("a graph in a file", "Path of the file", "./{name}.lbug", _ladybug, True),
+    "ladybug": StoreType("a graph in a file", "Path of the file", "./{name}.lbug", _file, True),
+    "knowledge": StoreType("a corpus that ingest fills", "Path of the file", "./{name}.db", _file, True),
     "neo4j": StoreType("a graph on a server", "URI", "bolt://localhost:7687", _neo4j, True),
     "starburst": StoreType(
         "tables behind Trino", "https://host:port/catalog/schema", "https://localhost:443/tpch/tiny", _starburst, False

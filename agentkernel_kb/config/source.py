@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,10 +18,10 @@ from agentkernel_kb.config.overlay import laid_over, origin
 from agentkernel_kb.config.variables import Variables
 from agentkernel_kb.near import hint
 from agentkernel_kb.render import one_line
-from agentkernel_kb.router.redaction import redact
 
 _MOST_HINTS = 200
 _MOST_LISTED = 30
+_LOGIN = re.compile(r"(\b[\w+.-]{1,40}://)[^\s/@]{1,512}(?=@)")
 _HINTS: ContextVar[Iterator[int] | None] = ContextVar("hints", default=None)
 
 
@@ -51,12 +52,12 @@ class Source:
     def placed(self, finding: Finding) -> Fault:
         """Return what was found with the file, the line and the keys at which it was written, on one line.
 
-        It is free of variables' values, and of credentials that stand where no secret is looked for, as in a key.
+        It is free of variables' values, and of logins in URLs that stand where no secret is looked for, as in a key.
         """
         key = origin(finding.key, self.origins)
         line = next((self.lines[key[:length]] for length in range(len(key), -1, -1) if key[:length] in self.lines), None)
-        message = redact(one_line(self.variables.masked(finding.message)))
-        return Fault(finding.severity, self.name, line, redact(one_line(".".join(map(str, key)))), message)
+        message = self.variables.masked(finding.message)
+        return Fault(finding.severity, self.name, line, _told(".".join(map(str, key))), _told(message))
 
     def error(self, findings: Iterable[Finding]) -> ConfigurationError:
         """Return one error that lists all of these in the order of their lines."""
@@ -151,6 +152,10 @@ def listed(names: Iterable[str]) -> str:
     every = list(names)
     more = f" and {len(every) - _MOST_LISTED:,} more" if len(every) > _MOST_LISTED else ""
     return f"{', '.join(every[:_MOST_LISTED])}{more}" or "none"
+
+
+def _told(text: str) -> str:
+    return _LOGIN.sub(r"\1***", one_line(text))
 
 
 def _as_read(value: Any) -> Any:

@@ -20,6 +20,7 @@ EVERY_TYPE = (
     "graph=neo4j:bolt://graph:7687",
     "lake=starburst:https://lake.example.com:8443/hive/web",
     "people=ladybug",
+    "corpus=knowledge",
 )
 
 

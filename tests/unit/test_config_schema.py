@@ -36,6 +36,7 @@ SEEN_BY_CHECK_ALONE = {
     "limits_infinite": "a number that JSON does not have",
     "limits_range": "a range",
     "literal_password": "a warning",
+    "missing_password": "the environment",
     "missing_variable": "the environment",
     "okf_agent_misspelt": "a warning",
     "okf_both_roles": "two lists that contradict each other",
