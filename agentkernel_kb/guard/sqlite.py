@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from agentkernel_kb.guard.dialects import GuardDialect, Replacement
 from agentkernel_kb.guard.lexer import LexicalRules, Token
-from agentkernel_kb.guard.sqlite_patterns import check_patterns
+from agentkernel_kb.guard.sqlite_effort import check_effort
 from agentkernel_kb.guard.sqlite_search import check_ranked_search
 
 _CORE = """
@@ -125,7 +125,7 @@ SQLITE = GuardDialect(
     hidden_tables=HIDDEN_TABLES,
     table_prefixes=("pragma_",),
     statements={"PRAGMA": _check_pragma},
-    lexical_check=check_patterns,
+    lexical_check=check_effort,
     tree_check=check_ranked_search,
     shown_to_parser=_without_separators,
     function_schemas=frozenset({("main",), ("temp",)}),

@@ -12,7 +12,7 @@ import pytest
 from agentkernel_kb import KnowledgeGuardError
 from agentkernel_kb.guard import check_read_only, supported_dialects
 from agentkernel_kb.guard.cypher import check_read_only_cypher, supported_engines
-from agentkernel_kb.guard.sqlite_patterns import COMPUTED_CHARS, MAX_COMPUTED_FORMATS, MAX_PATTERN_CHARS
+from agentkernel_kb.guard.sqlite_effort import COMPUTED_CHARS, MAX_CALCULATIONS, MAX_COMPUTED_FORMATS, MAX_PATTERN_CHARS
 
 # A chain of 200 takes up to 140,000 calls of functions where each link costs the same, a million where it costs all before it;
 # 14 levels take up to 70,000, and millions where each level is parsed twice.
@@ -168,3 +168,17 @@ def test_formats_of_sqlite_that_are_not_written_out_are_few() -> None:
     check_read_only(f"SELECT {written}, {computed} FROM events", dialect="sqlite")
     with pytest.raises(KnowledgeGuardError, match="format that is not written out"):
         check_read_only(f"SELECT {computed}, strftime(form || '', day) FROM events", dialect="sqlite")
+
+
+@pytest.mark.parametrize(
+    "calculation", ["-name", "name + 1", "name || 'a'", "upper(name)", '"upper"(name)', "CAST(name AS REAL)"]
+)
+def test_what_sqlite_calculates_side_by_side_is_bounded(calculation: str) -> None:
+    check_read_only(f"SELECT {', '.join([calculation] * MAX_CALCULATIONS)} FROM cities", dialect="sqlite")
+    with pytest.raises(KnowledgeGuardError, match="calculations and calls stand side by side"):
+        check_read_only(f"SELECT {', '.join([calculation] * (MAX_CALCULATIONS + 1))} FROM cities", dialect="sqlite")
+
+
+def test_signs_of_numbers_and_conditions_in_brackets_are_no_calculations() -> None:
+    signs, conditions = ", ".join(["-1"] * 1_000), " OR ".join(["(id = 1)"] * 700)
+    check_read_only(f"SELECT name FROM cities WHERE id IN ({signs}) AND ({conditions})", dialect="sqlite")

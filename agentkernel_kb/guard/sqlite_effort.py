@@ -1,8 +1,8 @@
-"""How much `LIKE`, `GLOB` and `strftime` may do in one statement of SQLite, which asks for the time between its rows only.
+"""How much may stand side by side in one statement of SQLite, which asks for the time between its rows only.
 
 A pattern is held against a text place by place: one of 100 characters takes up to half a second on a text of a megabyte. A
-format of that size takes ten milliseconds. All that stand side by side in a statement are done before SQLite looks at the
-time again.
+format of that size takes ten milliseconds, a calculation with such a text, or a call, about two. All that stand side by side in
+a statement are done before SQLite looks at the time again.
 """
 
 from __future__ import annotations
@@ -16,14 +16,42 @@ COMPUTED_CHARS = 128
 """What a pattern counts as that is not written out; the engine takes no longer one."""
 
 MAX_COMPUTED_FORMATS = 20
+MAX_CALCULATIONS = 600
 
 _MATCHING = frozenset(["glob", "like"])
 _JOINING = frozenset(["||", "->", "->>", "+", "-", "*", "/", "%", "&", "|", "<<", ">>"])
+_CALCULATING = _JOINING | {"~"}
+_KEYWORDS = """
+all and as between by case distinct else except exists filter from having in intersect join limit materialized not offset on or
+over select then union using values when where
+"""
+_NO_CALLS = frozenset(_KEYWORDS.split())
 _REASON = (
     f"The patterns of LIKE and GLOB have more than {MAX_PATTERN_CHARS:,} characters together, where one that is not written "
     f"out counts as {COMPUTED_CHARS}; match fewer, or shorter ones"
 )
 _REASON_OF_FORMATS = f"More than {MAX_COMPUTED_FORMATS} calls of strftime have a format that is not written out"
+_REASON_OF_CALCULATIONS = f"More than {MAX_CALCULATIONS} calculations and calls stand side by side; select fewer at a time"
+
+
+def check_effort(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
+    """Return the place at which a statement does too much for one row, and the reason; else `None`."""
+    return check_patterns(tokens) or check_calculations(tokens)
+
+
+def check_calculations(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
+    """Return the calculation or call that is one too many, and the reason; else `None`. The sign of a number is none."""
+    count = 0
+    for index, token in enumerate(tokens):
+        before, behind = tokens[index - 1] if index else None, tokens[index + 1] if index + 1 < len(tokens) else None
+        if token.text in _CALCULATING and token.kind == "mark":
+            is_sign = behind is not None and behind.kind == "number" and before is not None and before.text in ("(", ",")
+            count += not is_sign
+        elif behind is not None and behind.text == "(" and token.name and token.name not in _NO_CALLS:
+            count += 1
+        if count > MAX_CALCULATIONS:
+            return _REASON_OF_CALCULATIONS, token
+    return None
 
 
 def check_patterns(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
