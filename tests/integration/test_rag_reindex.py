@@ -33,6 +33,10 @@ def kind(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+class Stopped(BaseException):
+    """What ends a run at once. An interrupt would leave the event loop where it is, with tasks that are told of it later."""
+
+
 def shared(kind: str, folder: Path) -> VectorStore:
     """Return a store that several corpora of one process can be opened on."""
     return InMemoryVectorStore() if kind == "memory" else SQLiteVectorStore(folder / "kb.db")
@@ -151,10 +155,10 @@ def test_what_was_made_before_a_failure_is_not_made_again(tmp_path: Path):
     def stop(report: Any) -> None:
         if report.chunks >= 256 and not stopped:
             stopped.append(report.chunks)
-            raise KeyboardInterrupt
+            raise Stopped
 
     stopped: list[int] = []
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Stopped):
         reindex()
     before = made("sqlite", tmp_path)
     assert before.sync.verify().unfinished == stopped[0]
@@ -169,9 +173,9 @@ def test_metadata_that_changed_after_a_reindex_was_cut_off_are_those_of_the_new_
     knowledge.sync.add(OLD)
 
     def stop(report: Any) -> None:
-        raise KeyboardInterrupt
+        raise Stopped
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Stopped):
         made("sqlite", tmp_path, progress=stop).sync.reindex()
     assert knowledge.sync.verify().unfinished == 12
     knowledge.sync.upsert([Document(each.text, each.source, {"version": 7}) for each in OLD])
@@ -191,9 +195,9 @@ def test_what_was_begun_under_another_model_is_thrown_away(tmp_path: Path):
     made("sqlite", tmp_path).sync.add(OLD)
 
     def stop(report: Any) -> None:
-        raise KeyboardInterrupt
+        raise Stopped
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Stopped):
         made("sqlite", tmp_path, embedder=HashEmbedder(50), progress=stop).sync.reindex(OLD)
     assert made("sqlite", tmp_path, embedder=HashEmbedder(60)).sync.reindex(NEW).unchanged == 0
     assert held(made("sqlite", tmp_path)) == texts(NEW)
