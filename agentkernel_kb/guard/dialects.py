@@ -55,6 +55,7 @@ class GuardDialect:
             a word that is in `explain` too introduces it.
         function_schemas: Schemas in which the functions stand, by their parts, where a call may name one.
         hidden_schemas: Catalogues and schemas of the engine itself, by their parts; their tables are hidden.
+        hidden_views: Views of the engine, by schema and name, that show what is not part of the data.
         shown_tables: Tables that `table_prefixes` or `hidden_schemas` would hide and that describe the data, by their parts.
         limit_after_values: A LIMIT can follow `VALUES`, as the last branch of a union is.
         explain_options: Words that may stand in the brackets after `EXPLAIN`.
@@ -87,6 +88,7 @@ class GuardDialect:
     after_operand: frozenset[str] = frozenset()
     function_schemas: frozenset[tuple[str, ...]] = frozenset()
     hidden_schemas: frozenset[tuple[str, ...]] = frozenset()
+    hidden_views: frozenset[tuple[str, ...]] = frozenset()
     shown_tables: frozenset[tuple[str, ...]] = frozenset()
     limit_after_values: bool = True
     explain_options: frozenset[str] = frozenset()

@@ -13,6 +13,7 @@ from agentkernel_kb.guard.lexer import LexicalRules, Token
 from agentkernel_kb.guard.postgres_costs import check_costs
 from agentkernel_kb.guard.postgres_fields import check_fields
 from agentkernel_kb.guard.postgres_functions import POSTGRES_FUNCTIONS
+from agentkernel_kb.guard.postgres_types import check_types
 
 _NESTED_COMMENTS = 4
 MAX_NAME_BYTES = 63
@@ -135,6 +136,9 @@ HIDDEN_TABLES = frozenset(
 )
 """Views of `information_schema` that show where other databases are and how they are entered."""
 
+_HIDDEN_VIEWS = frozenset(("information_schema", name) for name in ("routines", "triggers"))
+"""Views that show the text of functions."""
+
 POSTGRES = GuardDialect(
     name="postgres",
     rules=_RULES,
@@ -159,6 +163,7 @@ POSTGRES = GuardDialect(
     functions=POSTGRES_FUNCTIONS,
     table_functions=frozenset(),
     hidden_tables=HIDDEN_TABLES,
+    hidden_views=_HIDDEN_VIEWS,
     table_prefixes=("pg_", "_pg_"),
     shown_tables=frozenset(parts for name in _CATALOGUE.split() for parts in ((name,), ("pg_catalog", name))),
     statements={"SHOW": _check_show},
@@ -167,6 +172,6 @@ POSTGRES = GuardDialect(
     exact_quoted=True,
     unparsed_operators=frozenset(_UNPARSED_OPERATORS.split()),
     lexical_check=_check_tokens,
-    tree_check=lambda tree: check_fields(tree) or check_costs(tree),
+    tree_check=lambda tree: check_fields(tree) or check_types(tree) or check_costs(tree),
     default_schemas=frozenset({("public",)}),
 )

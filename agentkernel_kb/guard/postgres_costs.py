@@ -39,7 +39,7 @@ def check_costs(tree: Expr) -> _Refusal | None:
             return "Both sides are built by this statement and may be large; one of them has to be written out", node, what
     for what, node, argument in _followed(tree):
         if sizes.is_large(argument):
-            return f"The pattern, format or replacement of {what} has to be written out, or short", node, what
+            return f"The pattern, format, replacement or query of {what} has to be written out, or short", node, what
     for what, node, value, path in _walked(tree):
         if sizes.is_large(value) and not _is_simple_path(path):
             return "In JSON that this statement builds, a path compares with written values only, as in $[*] > 3", node, what
@@ -77,8 +77,13 @@ def _followed(tree: Expr) -> Iterator[tuple[str, Expr, Expr | None]]:
         yield _FORMATTING.get(type(node).__name__, "to_char"), node, node.args.get("format")
     for node in tree.find_all(exp.RegexpReplace):
         yield "regexp_replace", node, node.args.get("replacement")
+    for call in tree.find_all(exp.Anonymous):
+        if call.name.lower() in _QUERIES and call.expressions:
+            yield call.name.lower(), call, call.expressions[-1]
 
 
+_QUERIES = frozenset(["phraseto_tsquery", "plainto_tsquery", "to_tsquery", "websearch_to_tsquery"])
+"""Each word is put beside all before it: 400,000 words kept a connection busy for minutes after a cancellation."""
 _FORMATTING = {"StrToTime": "to_timestamp", "StrToDate": "to_date", "ToNumber": "to_number"}
 _PATH_FUNCTIONS = ("json_exists", "json_query", "json_table", "json_value", "jsonb_path_")
 

@@ -78,6 +78,9 @@ class Sizes:
             return count is None or count * _written(node) >= MAX_WRITTEN_CHARS
         if isinstance(node, exp.DPipe | exp.Concat | exp.ArrayConcat):
             return not self._is_plain and _doubles(node)
+        if _name(node) == "polygon" and len(node.expressions) > 1:  # Made of a circle, with so many points.
+            count = _number(node.expressions[0])
+            return count is None or count > MAX_WRITTEN_ITEMS
         gathering = (exp.GroupConcat, exp.ArrayAgg, exp.JSONArrayAgg, exp.JSONObjectAgg, exp.JSONBObjectAgg)
         return isinstance(node, gathering) or _name(node) in _GATHERING
 

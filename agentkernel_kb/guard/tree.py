@@ -109,7 +109,11 @@ def _check_table(node: Expr, parts: tuple[str, ...], rules: GuardDialect, allowe
     name = parts[-1] if parts else ""
     unknown_function = name.startswith(rules.table_prefixes) and name not in rules.table_functions and parts not in allowed
     hidden = any(parts[: len(schema)] == schema for schema in rules.hidden_schemas)
-    if name in rules.hidden_tables or ((unknown_function or hidden) and parts not in rules.shown_tables):
+    if (
+        name in rules.hidden_tables
+        or parts[-2:] in rules.hidden_views
+        or ((unknown_function or hidden) and parts not in rules.shown_tables)
+    ):
         raise _refused(HIDDEN_REASON, node, name)
 
 

@@ -37,6 +37,11 @@ _SYSTEM_TABLES = [
     ("metadata", "table_comments"),
 ]
 _HIDDEN_SCHEMAS = frozenset({("jmx",), ("runtime",), ("system",)})
+_HIDDEN_VIEWS = frozenset(
+    ("information_schema", name)
+    for name in ("applicable_roles", "enabled_roles", "role_authorization_descriptors", "roles", "table_privileges")
+)
+"""Views that show what `SHOW ROLES` and `SHOW GRANTS` do."""
 _SHOWN_TABLES = frozenset(("system", *parts) for parts in _SYSTEM_TABLES)
 
 
@@ -221,6 +226,7 @@ TRINO = GuardDialect(
     table_prefixes=(),
     after_operand=frozenset({"COLUMNS", "OVER"}),
     hidden_schemas=_HIDDEN_SCHEMAS,
+    hidden_views=_HIDDEN_VIEWS,
     shown_tables=_SHOWN_TABLES,
     statements={"DESC": _check_describe, "DESCRIBE": _check_describe, "SHOW": _check_show},
     shown_to_parser=_as_queries,
