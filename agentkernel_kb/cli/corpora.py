@@ -21,6 +21,7 @@ from agentkernel_kb.errors import KnowledgeError
 from agentkernel_kb.near import hint
 from agentkernel_kb.rag import create_knowledge
 from agentkernel_kb.rag.manager import RAGManager
+from agentkernel_kb.render import one_line
 
 _TYPE = "knowledge"
 _DOING = {"sync": "Indexing", "plan": "Looking at", "rebuild": "Making anew", "verify": "Comparing"}
@@ -61,7 +62,7 @@ def ingest_all(run: Run, asked: Asked) -> Code:
         _show(run, done, way)
     for each in done:
         for failure in each.failed:
-            run.out.error(f"{each.name}: {failure.source}: {failure.reason}")
+            run.out.error(one_line(f"{each.name}: {failure.source}: {failure.reason}"))
         if each.error:
             run.out.error(f"{each.name}: {each.error}")
     return code

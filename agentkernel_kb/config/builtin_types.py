@@ -83,8 +83,8 @@ def _graph_path(value: Any, folder: Path) -> Any:
 
 
 def _sources(value: Any, folder: Path) -> Any:
-    """Return sources with the paths among them made whole; addresses and texts stay as they are."""
-    return [source if re.search(r"://|\s", source) else placed_paths(source, folder) for source in value]
+    """Return sources with the paths among them made whole, as paths, which have to exist; addresses and texts stay."""
+    return [source if re.search(r"://|\s", source) else Path(placed_paths(source, folder)) for source in value]
 
 
 def _model(value: Any, folder: Path) -> Any:

@@ -90,8 +90,28 @@ def test_a_source_that_fails_is_told_and_the_others_are_indexed(kb: Command):
     assert (told["ok"], told["corpora"][0]["failed"][0]["source"]) == (False, "nope.md")
 
 
+@pytest.mark.parametrize(
+    ("source", "options"),
+    [("docs/", ["--delete-missing"]), ("docs", ["--delete-missing"]), ("docs", ["--rebuild", "--delete-missing"])],
+    ids=["slash", "no slash", "rebuild"],
+)
+def test_a_folder_of_the_file_that_is_gone_fails_and_loses_nothing(kb: Command, folder: Path, source: str, options: list[str]):
+    (folder / "kb.yaml").write_text(KB_YAML.replace("[docs/]", f"[{source}]"), "utf-8")
+    kb("ingest", "handbook")
+    (folder / "docs").rename(folder / "away")
+    done = kb("ingest", "handbook", *options)
+    assert (done.code, done.out[:-2], "There is no file or folder" in done.err) == (1, "handbook\t0\t0\t0\t0\t0\t1\t", True)
+    assert kb("ingest", "handbook", "--verify").out == "handbook\t2\t2\tok\n"
+
+
 def test_words_that_name_no_file_are_not_indexed_as_a_text(kb: Command):
     assert kb("ingest", "--path", "x.db", "refund period").code == 1
+
+
+def test_a_name_of_several_lines_is_told_in_one(kb: Command, folder: Path):
+    (folder / "docs/two\nx.db: lines.md").write_text("Text.", "utf-8")
+    (told,) = kb("ingest", "--path", "x.db", "docs").err.splitlines()
+    assert told.startswith("x.db: docs/two x.db: lines.md: 'docs/two\\nx.db: lines.md' has a control character")
 
 
 def test_a_corpus_is_compared_with_its_notes_and_mended(kb: Command, folder: Path):
