@@ -93,6 +93,7 @@ class Indexer:
         progress: Progress | None = None,
         is_anew: bool = False,
         made_before: Ledger | None = None,
+        before: Mapping[str, Entry] | None = None,
     ) -> Run:
         """`index`, and return the whole run.
 
@@ -103,6 +104,7 @@ class Indexer:
             progress: Told after each batch.
             is_anew: Do not believe what is noted: all of it is read and embedded.
             made_before: Where vectors of this model may be, besides the store.
+            before: What must not be lost where its place is away; by default what is noted.
         """
         if isinstance(self.store, IndexedStore):
             await self.store.make()
@@ -111,7 +113,8 @@ class Indexer:
         await check_indexing(self.store, self.embedding, self.chunking)
         if isinstance(self.store, IndexedStore):
             self.store.check_analysis()
-        run = Run(dict(metadata or {}), {} if is_anew else known, progress)
+        kept = before if before is not None else known
+        run = Run(dict(metadata or {}), {} if is_anew else known, progress, kept, deletes=delete_missing)
         keeper = Keeper(run, self.embedding, ledger, self.scope, made_before)
         await pipelined(self._batches(run, sources), keeper.embed, keeper.store)
         if delete_missing:
@@ -119,13 +122,18 @@ class Indexer:
         run.tell()
         return run
 
-    async def read(self, sources: Iterable[Any]) -> tuple[Run, dict[str, bool]]:
+    async def read(self, sources: Iterable[Any], *, delete_missing: bool = False) -> tuple[Run, dict[str, bool]]:
         """Read sources and store nothing.
+
+        Args:
+            sources: What is read.
+            delete_missing: What is missing would be deleted.
 
         Returns:
             The run; and the sources that would be indexed, each with whether something was indexed of it before.
         """
-        run, names = Run({}, await self.ledger.read(self.scope)), dict[str, bool]()
+        known, names = await self.ledger.read(self.scope), dict[str, bool]()
+        run = Run({}, known, None, known, deletes=delete_missing)
         async for batch in self._batches(run, sources):
             names.update((unit.name, unit.origin in run.known) for unit in batch.units)
         return run, names
@@ -151,11 +159,17 @@ class Indexer:
         """Read what stands in the sources, batch by batch."""
         for source in grouped(sources):
             try:
+                is_read = False
                 async for item in items_of(self._loader, source, run.metadata):
+                    is_read |= not item.skipped
+                    if item.is_text:
+                        run.check_is_path(source)
                     if run.takes(item):
                         await self._read(run, item)
                     if run.batch.size >= _BATCH_SIZE:
                         yield run.next_batch()
+                if not is_read:
+                    run.check_is_there(source)
             except ENDS_ALL:
                 raise
             except Exception as error:  # noqa: BLE001 - one source's loader may raise anything; the others are indexed

@@ -37,7 +37,7 @@ class SyncPlan:
 
 async def planned(indexer: Indexer, sources: Iterable[Any], *, delete_missing: bool) -> SyncPlan:
     """Read sources as an indexer would, and return what it would then do."""
-    run, names = await indexer.read(sources)
+    run, names = await indexer.read(sources, delete_missing=delete_missing)
     removed = [name for group in await indexer.missing(run, run.known) for name in group] if delete_missing else []
     report = run.report()
     return SyncPlan(

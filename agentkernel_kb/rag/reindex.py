@@ -104,12 +104,14 @@ class Reindexing:
     async def _indexed(self, generation: GenerationalStore, sources: Sequence[Any] | None) -> Run:
         if sources is None:
             return Run({}, {}, self._progress)
+        known = await self._indexer.ledger.read(self._scope)
         run = await self._indexer.on(generation).run(
             sources,
             metadata=self._metadata,
             delete_missing=True,
             progress=self._progress,
             made_before=self._indexer.ledger if self._is_same_model else None,
+            before=known if self._deletes_missing else {},
         )
         known = await self._indexer.ledger.read(self._scope)
         names, documents = await self._indexer.missing(run, known)

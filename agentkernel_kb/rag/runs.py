@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import PurePath
+from typing import Any, cast
 
-from agentkernel_kb.errors import AKConfigError, KnowledgeError
+from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, KnowledgeError
 from agentkernel_kb.rag.content import digest
 from agentkernel_kb.rag.entry import Entry
 from agentkernel_kb.rag.loading.items import SourceItem
+from agentkernel_kb.rag.loading.paths import whole_paths
+from agentkernel_kb.rag.parsers.files import shown
 from agentkernel_kb.rag.units import Unit, plain
 from agentkernel_kb.rag.values import MOST_LEFT_OUT, Failure, IndexReport
 
@@ -52,6 +54,8 @@ class Run:
         metadata: Metadata for all sources.
         known: What the ledger says, by origin.
         progress: Told after each batch.
+        before: What was indexed before, which a run must not lose where its place is away.
+        deletes: What is missing is deleted.
         batch: What is being read.
         seen: Origins that there are, whatever became of them.
         expected: How many chunks each origin has that was indexed, or was found unchanged.
@@ -62,6 +66,8 @@ class Run:
     metadata: Mapping[str, Any]
     known: Mapping[str, Entry]
     progress: Progress | None = None
+    before: Mapping[str, Entry] = field(default_factory=dict[str, Entry])
+    deletes: bool = False
     batch: Batch = field(default_factory=Batch)
     seen: set[str] = field(default_factory=set[str])
     expected: dict[str, int] = field(default_factory=dict[str, int])
@@ -73,6 +79,7 @@ class Run:
     _taken: set[str] = field(default_factory=set[str])
     _owners: dict[str, str] = field(default_factory=dict[str, str])
     _names: dict[str, str] = field(default_factory=dict[str, str])
+    _places: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
         self.stamp = digest(plain(self.metadata))
@@ -94,6 +101,37 @@ class Run:
             return name, self.known[name]
         # The same name was another file's, as a relative path is from another folder: what it says of its state says nothing.
         return item.source, entry and replace(entry, version=None)
+
+    def check_is_path(self, source: object) -> None:
+        """Check that a source that is taken for a text is not the path of what was indexed before.
+
+        Raises:
+            KnowledgeBackendError: It is, and nothing is there any more.
+        """
+        if isinstance(source, str) and self._was_at(source):
+            raise KnowledgeBackendError(f"There is no file or folder {shown(source)} any more. What is indexed of it stays.")
+
+    def check_is_there(self, source: object) -> None:
+        """Check that a source in which there is nothing to read did not hold what was indexed before.
+
+        Raises:
+            KnowledgeBackendError: It did, and its file system may be away.
+        """
+        if not self.deletes or not isinstance(source, str | os.PathLike):
+            return
+        path = os.fsdecode(cast("str | os.PathLike[str]", source))
+        if self._was_at(path):
+            raise KnowledgeBackendError(
+                f"Nothing to read is left in {shown(path)}; is its file system there? "
+                "What is indexed of it stays, unless it is left out of the sources."
+            )
+
+    def _was_at(self, source: str) -> bool:
+        """Tell whether something at a path, or beneath it, was indexed before."""
+        if not self._places:
+            names = {name for origin, entry in self.before.items() for name in (origin, entry.identity) if name}
+            self._places = names.union(*(map(str, PurePath(name).parents) for name in names)) - {".", "/"}
+        return not self._places.isdisjoint([str(PurePath(source)), *whole_paths(source)])
 
     def check_ids(self, unit: Unit) -> None:
         """Check that no other source of this run has a passage of one of the identifiers that a unit's splitter gave.
@@ -134,12 +172,10 @@ class Run:
 
     def present(self, known: Mapping[str, Entry]) -> set[str]:
         """Return the origins of what is known that are not missing: those that there are, and those under what failed."""
-        under: list[str] = []
-        for failure in self.failed:
-            with suppress(OSError, ValueError):  # A name that is no path.
-                under.append(f"{os.path.realpath(failure.source).rstrip('/')}/")
-        kept = {origin for origin, entry in known.items() if entry.identity and entry.identity.startswith(tuple(under))}
-        return self.seen | kept
+        paths = {path.rstrip("/") for failure in self.failed for path in whole_paths(failure.source)}
+        under = tuple(f"{path}/" for path in paths)
+        named = [(origin, entry.identity) for origin, entry in known.items() if entry.identity]
+        return self.seen | {origin for origin, path in named if path in paths or path.startswith(under)}
 
     def report(self) -> IndexReport:
         """Return what was done so far."""

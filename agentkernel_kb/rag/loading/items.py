@@ -20,6 +20,7 @@ class SourceItem:
         skipped: It is left out on purpose, such as a file of a kind that is not read.
         reason: Why it is left out.
         identity: What is the same however it is spelled, such as the whole path of a file; `None` for what has none.
+        is_text: The source is the text itself, and neither a path nor an address.
     """
 
     source: str
@@ -28,6 +29,7 @@ class SourceItem:
     skipped: bool = False
     reason: str = ""
     identity: str | None = None
+    is_text: bool = False
 
 
 @runtime_checkable

@@ -158,4 +158,4 @@ def _passed(found: Passed, name: str) -> SourceItem:
 
 
 def _text_item(text: str, metadata: Mapping[str, Any]) -> SourceItem:
-    return SourceItem(f"text:{digest(text)}", of_documents([Document(text, None, dict(metadata))]))
+    return SourceItem(f"text:{digest(text)}", of_documents([Document(text, None, dict(metadata))]), is_text=True)

@@ -41,13 +41,27 @@ def _can_be_path(text: str) -> bool:
     return bool(text) and len(text) <= _MOST_PATH_CHARS and "\n" not in text and "\0" not in text
 
 
+def whole_paths(given: str) -> list[str]:
+    """Return the whole paths that a source can mean, whether something is there or not; none for what is no path."""
+    paths = list[str]()
+    for each in _spellings(given):
+        with suppress(OSError, ValueError):  # A loop of links, or a NUL.
+            paths.append(os.path.realpath(each))
+    return paths
+
+
 def _existing(given: str) -> Path | None:
-    """Return the path where something is: as it is given, in the home folder, or in another form of Unicode."""
+    """Return the path where something is."""
+    return next((each for each in _spellings(given) if _exists(each)), None)
+
+
+def _spellings(given: str) -> list[Path]:
+    """Return a path as it is given, in other forms of Unicode, and in the home folder."""
     spellings = [Path(each) for each in (given, *other_spellings(given))]
     if given.startswith("~"):
         with suppress(RuntimeError):  # There is no such user.
             spellings.append(Path(given).expanduser())
-    return next((each for each in spellings if _exists(each)), None)
+    return spellings
 
 
 def _exists(path: Path) -> bool:
