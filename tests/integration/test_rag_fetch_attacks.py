@@ -189,6 +189,14 @@ def test_p3_a_server_that_breaks_the_protocol_is_left_within_the_bounds(fault: s
     assert time.monotonic() - started < 8
 
 
+@pytest.mark.parametrize(
+    "location", ["//[::1/", "http://[::ffff:127.1]/", "http://[::ffff:0x7f.0.0.1]/", "http://x:y/", "http://:1/"]
+)
+def test_p3_a_redirect_to_what_is_no_url_is_refused_in_words(location: str):
+    with serving({"/": redirect(location, 302)}) as site, pytest.raises(AKConfigError, match="host"):
+        fetcher().fetch_sync(site.url())
+
+
 def test_p3_compressed_parts_in_a_row_are_one_page():
     parts = gzip.compress(b"first ") + gzip.compress(b"second")
     with serving({"/": text(parts, Content_Encoding="gzip")}) as site:

@@ -141,7 +141,7 @@ class Fetcher:
             found = self._once(target, deadline)
             if isinstance(found, Fetched):
                 return found
-            following = parse_url(urljoin(target.url, found))
+            following = _following(target, found)
             if target.scheme == "https" and following.scheme != "https":
                 raise AKConfigError(f"'{target.host}' redirects from https to http, which is not followed.")
             target = following
@@ -250,6 +250,14 @@ class Fetcher:
 
     def _out_of_time(self) -> KnowledgeTimeoutError:
         return KnowledgeTimeoutError(f"The page was not there within {self._timeout:g} seconds.")
+
+
+def _following(target: Target, location: str) -> Target:
+    try:
+        url = urljoin(target.url, location)
+    except ValueError:
+        raise AKConfigError(f"'{target.host}' redirects to a URL whose host cannot be read.") from None
+    return parse_url(url)
 
 
 def _cut_off(connection: HTTPConnection, sockets: list[Any]) -> None:
