@@ -190,3 +190,34 @@ async def test_a_generation_that_cannot_be_read_is_told_and_leaves_nothing_open(
 def opened() -> list[Path]:
     """Return the files that this process has open."""
     return [each.readlink() for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+
+
+# A file that takes no more.
+
+LIMITED = """
+import resource
+import sys
+from agentkernel_kb.rag import Document, create_knowledge
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+knowledge = create_knowledge("sqlite", path=sys.argv[1])
+report = knowledge.sync.add([Document(f"filler {number} " * 800, f"{number}.md") for number in range(40)])
+print(report.failed[-1].reason, report.documents == len(knowledge.sync.list_documents()), knowledge.sync.verify().ok, sep="|")
+"""
+
+
+def test_a_file_that_cannot_grow_is_told_in_words_and_stays_whole(tmp_path: Path):
+    with other_process(LIMITED, str(tmp_path / "kb.db")) as process:
+        told, error = process.communicate(timeout=60)
+    assert error is None
+    assert told == "The store on kb.db failed: its file system failed (SQLITE_IOERR_WRITE).|True|True\n"
+
+
+def test_a_file_that_somebody_else_writes_to_for_long_is_told_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("agentkernel_kb.rag.stores.sqlite_file._BUSY_SECONDS", 0.1)
+    knowledge = made("sqlite", tmp_path, sources=[Document("Refunds take thirty days.", "mine.md")])
+    knowledge.sync.ready()
+    with closing(sqlite3.connect(tmp_path / "kb.db")) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert "somebody else was writing to it" in knowledge.sync.add_text("Text.").failed[0].reason
+        assert texts(knowledge, "refunds") == ["Refunds take thirty days."]
+    assert knowledge.sync.add_text("Text.").added == 1

@@ -14,6 +14,12 @@ from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, Knowledg
 FORMAT = 1
 _BUSY_SECONDS = 30.0
 _DAMAGED = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
+_MEANINGS = {
+    sqlite3.SQLITE_BUSY: f"somebody else was writing to it for more than {_BUSY_SECONDS:g} seconds",
+    sqlite3.SQLITE_FULL: "there is no room for more",
+    sqlite3.SQLITE_IOERR: "its file system failed",
+    sqlite3.SQLITE_READONLY: "it may not be written to",
+}
 _OF_PARENTS: list[sqlite3.Connection] = []
 """Connections that a process was born with. They are never closed there, since that could drop its parent's file locks."""
 
@@ -144,7 +150,9 @@ class SQLiteFile:
         """Return what to raise for an error of SQLite."""
         if _primary(error) in _DAMAGED:
             return self.damaged()
-        return KnowledgeBackendError(f"The store on {self._path.name} failed: {_name(error)}.")
+        meaning = _MEANINGS.get(_primary(error))
+        why = f"{meaning} ({_name(error)})" if meaning else _name(error)
+        return KnowledgeBackendError(f"The store on {self._path.name} failed: {why}.")
 
     def damaged(self) -> KnowledgeBackendError:
         """Return what to raise where it does not hold what was written to it."""
