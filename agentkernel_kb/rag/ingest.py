@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
@@ -93,7 +94,7 @@ class Indexer:
         progress: Progress | None = None,
         is_anew: bool = False,
         made_before: Ledger | None = None,
-        before: Mapping[str, Entry] | None = None,
+        before: AbstractSet[str] | None = None,
     ) -> Run:
         """`index`, and return the whole run.
 
@@ -104,7 +105,7 @@ class Indexer:
             progress: Told after each batch.
             is_anew: Do not believe what is noted: all of it is read and embedded.
             made_before: Where vectors of this model may be, besides the store.
-            before: What must not be lost where its place is away; by default what is noted.
+            before: The `places` of what must not be lost where they are away; by default those of what is there.
         """
         if isinstance(self.store, IndexedStore):
             await self.store.make()
@@ -113,7 +114,7 @@ class Indexer:
         await check_indexing(self.store, self.embedding, self.chunking)
         if isinstance(self.store, IndexedStore):
             self.store.check_analysis()
-        kept = before if before is not None else known
+        kept = await self.places(known) if before is None else before
         run = Run(dict(metadata or {}), {} if is_anew else known, progress, kept, deletes=delete_missing)
         keeper = Keeper(run, self.embedding, ledger, self.scope, made_before)
         await pipelined(self._batches(run, sources), keeper.embed, keeper.store)
@@ -133,7 +134,7 @@ class Indexer:
             The run; and the sources that would be indexed, each with whether something was indexed of it before.
         """
         known, names = await self.ledger.read(self.scope), dict[str, bool]()
-        run = Run({}, known, None, known, deletes=delete_missing)
+        run = Run({}, known, None, await self.places(known), deletes=delete_missing)
         async for batch in self._batches(run, sources):
             names.update((unit.name, unit.origin in run.known) for unit in batch.units)
         return run, names
@@ -211,6 +212,12 @@ class Indexer:
         unit = await asyncio.to_thread(unit_of, *arguments) if is_long else unit_of(*arguments)
         run.check_ids(unit)
         run.batch.add(unit)
+
+    async def places(self, known: Mapping[str, Entry]) -> AbstractSet[str]:
+        """Return names and whole paths of what is noted; where nothing is, as after a restart, the sources that there are."""
+        if known:
+            return {name for origin, entry in known.items() for name in (origin, entry.identity) if name}
+        return set(await self.store.list_sources()) if not self.scope else set()
 
     async def missing(self, run: Run, known: Mapping[str, Entry]) -> tuple[list[str], list[str]]:
         """Return the sources, and the documents without one, that are indexed here and a run did not see.

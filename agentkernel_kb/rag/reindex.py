@@ -111,7 +111,7 @@ class Reindexing:
             delete_missing=True,
             progress=self._progress,
             made_before=self._indexer.ledger if self._is_same_model else None,
-            before=known if self._deletes_missing else {},
+            before=await self._indexer.places(known) if self._deletes_missing else frozenset[str](),
         )
         known = await self._indexer.ledger.read(self._scope)
         names, documents = await self._indexer.missing(run, known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, cast
@@ -54,7 +55,7 @@ class Run:
         metadata: Metadata for all sources.
         known: What the ledger says, by origin.
         progress: Told after each batch.
-        before: What was indexed before, which a run must not lose where its place is away.
+        before: Names and whole paths of what was indexed before, which a run must not lose where its place is away.
         deletes: What is missing is deleted.
         batch: What is being read.
         seen: Origins that there are, whatever became of them.
@@ -66,7 +67,7 @@ class Run:
     metadata: Mapping[str, Any]
     known: Mapping[str, Entry]
     progress: Progress | None = None
-    before: Mapping[str, Entry] = field(default_factory=dict[str, Entry])
+    before: AbstractSet[str] = frozenset()
     deletes: bool = False
     batch: Batch = field(default_factory=Batch)
     seen: set[str] = field(default_factory=set[str])
@@ -129,8 +130,7 @@ class Run:
     def _was_at(self, source: str) -> bool:
         """Tell whether something at a path, or beneath it, was indexed before."""
         if not self._places:
-            names = {name for origin, entry in self.before.items() for name in (origin, entry.identity) if name}
-            self._places = names.union(*(map(str, PurePath(name).parents) for name in names)) - {".", "/"}
+            self._places = set(self.before).union(*(map(str, PurePath(name).parents) for name in self.before)) - {".", "/"}
         return not self._places.isdisjoint([str(PurePath(source)), *whole_paths(source)])
 
     def check_ids(self, unit: Unit) -> None:

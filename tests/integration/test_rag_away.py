@@ -9,8 +9,15 @@ from pathlib import Path
 import pytest
 from rag_world import STORES, made, pages
 
-from agentkernel_kb.rag import HashEmbedder, Knowledge
+from agentkernel_kb.rag import HashEmbedder, InMemoryVectorStore, Knowledge, create_knowledge
 from agentkernel_kb.rag.plan import planned
+
+
+class Plain:
+    """A store with nothing but what the protocol asks for, opened anew on what is there."""
+
+    def __init__(self, inner: InMemoryVectorStore) -> None:
+        self.upsert, self.delete, self.search, self.list_sources = inner.upsert, inner.delete, inner.search, inner.list_sources
 
 
 @pytest.fixture(params=STORES)
@@ -81,6 +88,22 @@ def test_what_is_away_stays_in_a_corpus_that_is_made_anew(tmp_path: Path, *, is_
     anew = made("sqlite", tmp_path, embedder=HashEmbedder(dimensions))
     report = anew.sync.reindex([str(folder), "An inline text."])
     assert ([each.source for each in report.failed], len(anew.sync.list_documents())) == ([folder.as_posix()], 4)
+
+
+@pytest.mark.parametrize("source", ["docs", "docs/"])
+@pytest.mark.parametrize("is_there", [True, False], ids=["emptied", "gone"])
+def test_a_store_without_notes_loses_nothing_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, *, is_there: bool
+):
+    pages(tmp_path / "docs")
+    monkeypatch.chdir(tmp_path)
+    shared = InMemoryVectorStore()
+    create_knowledge("vector", store=Plain(shared)).sync.add("docs")
+    shutil.rmtree(tmp_path / "docs")
+    if is_there:
+        (tmp_path / "docs").mkdir()
+    report = create_knowledge("vector", store=Plain(shared)).sync.refresh(source, delete_missing=True)
+    assert ([each.source for each in report.failed], report.deleted) == ([source], 0)
 
 
 def test_what_is_left_out_of_the_sources_is_deleted(knowledge: Knowledge, tmp_path: Path):
