@@ -71,7 +71,8 @@ class Staging:
     def _note(self, report: IndexReport | None) -> None:
         if report is None or not report.failed:
             return
-        line = "%d of the sources of '%s' could not be indexed: call ready() before the first search, its report names them"
+        told_by = "ready() before the first search, or `agentkernel-kb ingest`, names them"
+        line = f"%d of the sources of '%s' could not be indexed; {told_by}"
         _LOG.warning(line, len(report.failed), self._name)
         if not report.documents and not report.unchanged:
             self._fault = f"None of the sources of '{self._name}' could be indexed: {report.failed[0].reason}"
