@@ -17,6 +17,7 @@ from agentkernel_kb.guard.lexer import Token
 from agentkernel_kb.guard.trino_calls import DOCUMENT, Calls
 from agentkernel_kb.guard.trino_groups import RESERVED, Group, Node, all_groups, grouped, text_of
 from agentkernel_kb.guard.trino_kinds import SIZED_NAMES
+from agentkernel_kb.guard.trino_matching import check_matching
 from agentkernel_kb.guard.trino_texts import MAX_PATTERN, pattern_size
 from agentkernel_kb.guard.trino_values import NOTHING, SMALL, STORED, Size, array, either, text, together
 
@@ -47,6 +48,7 @@ def check_sizes(tokens: Sequence[Token]) -> None:
     steps = sum(token.keyword in _QUERIES or token.name in _SOURCES for token in tokens)
     is_recursive = any(token.keyword == "RECURSIVE" for token in tokens)
     _Sizes(parts).settle(max(1, steps) * (_ROUNDS_OF_A_RECURSION if is_recursive else 1) + 1)
+    check_matching(parts)
 
 
 class _Sizes(Calls):

@@ -26,7 +26,7 @@ GREEDY = {
     "sets": f"{ENDLESS} SELECT DISTINCT {LARGE} || x FROM c LIMIT -1 OFFSET 1000000000",
     "recursion": f"WITH RECURSIVE c(x, y) AS (SELECT 1, '' UNION SELECT x + 1, {LARGE} || x FROM c) SELECT max(x) FROM c",
     "kept rows": f"{ENDLESS}, d AS MATERIALIZED (SELECT x, {LARGE} AS y FROM c) SELECT count(*) FROM d",
-    "constants": f"SELECT {' + '.join(f'length(name || {LARGE} || {i})' for i in range(500))} FROM clients",
+    "constants": f"SELECT {' + '.join(f'length(name || {LARGE} || {i})' for i in range(100))} FROM clients",
 }
 WIDE = f"WITH b(y) AS MATERIALIZED (SELECT {LARGE}) SELECT {', '.join(f'y AS c{i}' for i in range(100))} FROM b"
 WIDE_RAW = f"SELECT {', '.join(f'y AS c{i}' for i in range(100))} FROM (SELECT CAST({LARGE} AS BLOB) AS y)"

@@ -30,6 +30,7 @@ BOUNDS = (
     "plain string",
     "grows with every",
     "without Unicode escapes",
+    "works through its rows whatever the time",
 )
 
 
@@ -56,6 +57,14 @@ def test_an_expression_that_would_harm_the_server_is_refused_for_the_part_that_d
         ),
         ("SELECT numeric_histogram(1000000000, a) FROM t", "How many values this keeps has to be a plain number up to 10,000"),
         ("SELECT reduce_agg(a, '', (s, x) -> s || x, (s, x) -> s) FROM t", "keep a number, or use array_agg or listagg"),
+        (
+            "SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A B+) DEFINE B AS true)",
+            "at most 500, as in FROM (SELECT … LIMIT 500) MATCH_RECOGNIZE (…)",
+        ),
+        (
+            "SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A B{1,19}) DEFINE B AS true)",
+            "at most 5,000, as in FROM (SELECT … LIMIT 5000) MATCH_RECOGNIZE (…)",
+        ),
     ],
 )
 def test_a_refusal_says_what_would_be_accepted(statement: str, message: str) -> None:
@@ -69,6 +78,8 @@ def test_a_refusal_says_what_would_be_accepted(statement: str, message: str) -> 
     [
         "SELECT rpad(name, least(id * 2, 1000)) FROM t",
         "SELECT rpad('a', 100000)",
+        "SELECT * FROM (SELECT * FROM t LIMIT 500) AS x MATCH_RECOGNIZE (PATTERN ((B | C)+ A) DEFINE A AS true) AS m",
+        "SELECT * FROM (SELECT * FROM t LIMIT 5000) MATCH_RECOGNIZE (PATTERN (A B{1,19}) DEFINE B AS true)",
         "SELECT reduce(sequence(1, 1000), 0, (s, x) -> s + x * s, s -> s)",
         "SELECT reduce_agg(a, 0, (s, x) -> s + x, (s, x) -> s + x) FROM t",
         "SELECT cardinality(filter(sequence(a, b, INTERVAL '1' DAY), d -> day_of_week(d) NOT IN (6, 7))) FROM t",
