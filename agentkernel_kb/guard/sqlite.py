@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from agentkernel_kb.guard.dialects import GuardDialect, Replacement
 from agentkernel_kb.guard.lexer import LexicalRules, Token
-from agentkernel_kb.guard.sqlite_effort import check_effort
+from agentkernel_kb.guard.sqlite_effort import BETWEEN_VALUES, check_effort
 from agentkernel_kb.guard.sqlite_search import check_ranked_search
 
 _CORE = """
@@ -55,10 +55,7 @@ PRAGMA_TABLES = frozenset(f"pragma_{name}" for name in PRAGMAS_OF_OBJECTS | PRAG
 HIDDEN_TABLES = frozenset(["bytecode", "dbstat", "sqlite_dbpage", "sqlite_memstat", "sqlite_stmt", "tables_used"])
 """Tables that SQLite makes up itself: raw pages, statements, programs. They are not part of the data."""
 
-_GRAMMAR = """
-ALL AND AS BETWEEN BY CASE CAST DISTINCT ELSE ESCAPE EXCEPT EXISTS FILTER FROM GLOB HAVING IN INTERSECT IS JOIN LIKE LIMIT MATCH
-MATERIALIZED NOT OFFSET ON OR OVER REGEXP SELECT THEN UNION USING VALUES WHEN WHERE
-"""
+_OPERATORS = "CAST ESCAPE GLOB IS LIKE MATCH REGEXP"
 _TYPES = """
 BIGINT CHARACTER DECIMAL DOUBLE FLOAT INT INTEGER NCHAR NUMERIC NVARCHAR REAL SMALLINT TEXT TINYINT VARCHAR VARYING
 """
@@ -118,7 +115,7 @@ SQLITE = GuardDialect(
         "TRANSACTION": "This statement controls transactions",
         "UPDATE": "This statement updates",
     },
-    before_bracket=frozenset((_GRAMMAR + _TYPES).split()),
+    before_bracket=frozenset({*map(str.upper, BETWEEN_VALUES), *_OPERATORS.split(), *_TYPES.split()}),
     slow_words=frozenset({"GLOB", "LIKE"}),
     functions=SQLITE_FUNCTIONS,
     table_functions=PRAGMA_TABLES | {"generate_series", "json_each", "json_tree", "jsonb_each", "jsonb_tree"},

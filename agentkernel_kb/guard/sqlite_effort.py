@@ -18,14 +18,16 @@ COMPUTED_CHARS = 128
 MAX_COMPUTED_FORMATS = 20
 MAX_CALCULATIONS = 600
 
-_MATCHING = frozenset(["glob", "like"])
-_JOINING = frozenset(["||", "->", "->>", "+", "-", "*", "/", "%", "&", "|", "<<", ">>"])
-_CALCULATING = _JOINING | {"~"}
-_KEYWORDS = """
+_GRAMMAR = """
 all and as between by case distinct else except exists filter from having in intersect join limit materialized not offset on or
 over select then union using values when where
 """
-_NO_CALLS = frozenset(_KEYWORDS.split())
+BETWEEN_VALUES = frozenset(_GRAMMAR.split())
+"""Words before a bracket that is no call and no calculation."""
+
+_MATCHING = frozenset(["glob", "like"])
+_JOINING = frozenset(["||", "->", "->>", "+", "-", "*", "/", "%", "&", "|", "<<", ">>"])
+_CALCULATING = _JOINING | {"~"}
 _REASON = (
     f"The patterns of LIKE and GLOB have more than {MAX_PATTERN_CHARS:,} characters together, where one that is not written "
     f"out counts as {COMPUTED_CHARS}; match fewer, or shorter ones"
@@ -47,7 +49,7 @@ def check_calculations(tokens: tuple[Token, ...]) -> tuple[str, Token] | None:
         if token.text in _CALCULATING and token.kind == "mark":
             is_sign = behind is not None and behind.kind == "number" and before is not None and before.text in ("(", ",")
             count += not is_sign
-        elif behind is not None and behind.text == "(" and token.name and token.name not in _NO_CALLS:
+        elif behind is not None and behind.text == "(" and token.name and token.name not in BETWEEN_VALUES:
             count += 1
         if count > MAX_CALCULATIONS:
             return _REASON_OF_CALCULATIONS, token
