@@ -6,18 +6,30 @@ a path has `_nodes` and `_relationships`, of which those that are walked against
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from agentkernel_kb.model import Record
 from agentkernel_kb.render import one_line, to_text
-from agentkernel_kb.rows import row_records, rows_of
+from agentkernel_kb.rows import distinct_names, row_records, rows_of
 
 LABEL, LABELS, TYPE = "_label", "_labels", "_type"
 NODES, RELATIONSHIPS, REVERSED = "_nodes", "_relationships", "_reversed"
-_MARKS = frozenset([LABEL, LABELS, TYPE, REVERSED])
+_MARKS = (LABEL, LABELS, TYPE, NODES, RELATIONSHIPS, REVERSED)
 _MAX_CELL_CHARS = 1_000
 _MAX_PROPERTY_CHARS = 200
+
+
+def element(mark: str, names: object, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a node or relationship as plain data.
+
+    Args:
+        mark: What it is.
+        names: Its label, labels or type.
+        properties: Its properties, as plain data. None can pose as a mark: `_labels` becomes `_labels_2`.
+    """
+    keys = distinct_names([*_MARKS, *properties])[len(_MARKS) :]
+    return {mark: names, **dict(zip(keys, properties.values(), strict=True))}
 
 
 def as_text(value: object) -> str:
@@ -26,17 +38,34 @@ def as_text(value: object) -> str:
         return f"[{', '.join(map(as_text, listed))}]"
     if not _is_graph_value(value):
         return "NULL" if value is None else one_line(to_text(value))
-    element = cast("Mapping[str, Any]", value)
-    if NODES in element:
-        return _path_text(element[NODES], element[RELATIONSHIPS])
-    return f"[{_element_text(element)}]" if TYPE in element else f"({_element_text(element)})"
+    drawn = cast("Mapping[str, Any]", value)
+    if _is_path(drawn):
+        return _path_text(drawn[NODES], drawn[RELATIONSHIPS])
+    return f"[{_element_text(drawn)}]" if TYPE in drawn else f"({_element_text(drawn)})"
 
 
 def _is_graph_value(value: object) -> bool:
+    return _is_element(value) or (isinstance(value, Mapping) and _is_path(cast("Mapping[str, Any]", value)))
+
+
+def _is_element(value: object) -> bool:
+    """Tell a node or relationship from a mapping that a statement has made with such a key and another value."""
     if not isinstance(value, Mapping):
         return False
-    mapping = cast("Mapping[str, Any]", value)
-    return not mapping.keys().isdisjoint((LABEL, LABELS, TYPE)) or (NODES in mapping and RELATIONSHIPS in mapping)
+    mapping = cast("Mapping[str, object]", value)
+    return _is_name(mapping.get(LABEL, mapping.get(TYPE))) or _are(_is_name, mapping.get(LABELS))
+
+
+def _is_path(value: Mapping[str, Any]) -> bool:
+    return all(_are(_is_element, value.get(part)) for part in (NODES, RELATIONSHIPS))
+
+
+def _are(kind: Callable[[object], bool], value: object) -> bool:
+    return isinstance(value, list) and all(map(kind, cast("list[object]", value)))
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _graph_values(value: object) -> list[object]:

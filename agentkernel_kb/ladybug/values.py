@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from agentkernel_kb.graph_values import LABEL, NODES, RELATIONSHIPS, REVERSED, TYPE, is_whole
+from agentkernel_kb.graph_values import LABEL, NODES, RELATIONSHIPS, REVERSED, TYPE, element, is_whole
 from agentkernel_kb.graph_values import records as graph_records
 from agentkernel_kb.model import Record
 
@@ -36,7 +36,7 @@ def _plain_mapping(value: Mapping[str, Any]) -> Any:
 
 def _plain_element(value: Mapping[str, Any]) -> dict[str, Any]:
     properties = {key: plain(item) for key, item in value.items() if item is not None and key not in _INTERNAL}
-    return {TYPE if "_SRC" in value else LABEL: value["_LABEL"], **properties}
+    return element(TYPE if "_SRC" in value else LABEL, value["_LABEL"], properties)
 
 
 def _plain_path(nodes: Sequence[Mapping[str, Any]], relationships: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

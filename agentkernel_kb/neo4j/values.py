@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from agentkernel_kb.graph_values import LABELS, NODES, RELATIONSHIPS, REVERSED, TYPE
+from agentkernel_kb.graph_values import LABELS, NODES, RELATIONSHIPS, REVERSED, TYPE, element
+from agentkernel_kb.neo4j.moments import shown, shown_as_sent
 from agentkernel_kb.render import LONG_NUMBERS, encode
 
 if TYPE_CHECKING:
@@ -14,22 +14,15 @@ if TYPE_CHECKING:
     from neo4j.graph import Node, Path, Relationship
 
 _NUMBER_BYTES = 8
-_ZEROS = re.compile(r"(:\d\d(?:\.\d*[1-9])?)\.?0*(?=[+\-Z]|$)")
 _UNREADABLE = "<a value that the driver cannot read>"
+_BROKEN = "BrokenHydrationObject"
+"""What the driver puts, and does not export, in the place of such a value: also inside of lists, nodes and relationships."""
 
 
 def plain_row(row: Row) -> list[Any]:
-    """Return the values of a row, with a word in place of one that the driver cannot read, such as an unknown time zone."""
-    return [_cell(row, index) for index in range(len(row))]
-
-
-def _cell(row: Row, index: int) -> Any:
-    from neo4j.exceptions import BrokenRecordError
-
-    try:
-        return plain(row[index])
-    except BrokenRecordError:
-        return _UNREADABLE
+    """Return the values of a row, also those that the driver cannot read."""
+    # Its own items raise for those, so that they are taken as the tuple has them.
+    return [plain(value) for value in tuple[object, ...].__iter__(row)]
 
 
 def plain(value: object) -> Any:
@@ -37,6 +30,7 @@ def plain(value: object) -> Any:
 
     Points become mappings of their coordinates, dates, times and durations ISO 8601 (a time zone by name in brackets behind),
     bytes hexadecimal or their length, vectors and other long lists of numbers their length, NaN and the infinities words.
+    What the driver cannot read is a word, unless it is a moment. A property `_type` becomes `_type_2`.
     """
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -56,15 +50,18 @@ def _opened(value: object) -> object:
         return _point(value)
     if isinstance(value, vector.Vector):
         return f"[{len(value)} numbers]"
-    if isinstance(value, time.DateTime):
-        return _moment(value)
-    if isinstance(value, time.Duration | time.Date | time.Time):
-        return _short(value.iso_format())
+    if isinstance(value, time.DateTime | time.Duration | time.Date | time.Time):
+        return shown(value)
     if isinstance(value, list):
         return _items(cast("list[object]", value))
     if isinstance(value, Mapping):
-        return {str(key): _opened(item) for key, item in cast("Mapping[object, object]", value).items()}
-    return value
+        return _properties(cast("Mapping[str, object]", value))
+    return _as_sent(value) if type(value).__name__ == _BROKEN else value
+
+
+def _as_sent(value: Any) -> str:
+    sent = value.raw_data
+    return shown_as_sent(getattr(sent, "tag", b""), list(getattr(sent, "fields", ()))) or _UNREADABLE
 
 
 def _items(values: list[object]) -> list[object]:
@@ -74,11 +71,15 @@ def _items(values: list[object]) -> list[object]:
 
 
 def _node(node: Node) -> dict[str, Any]:
-    return {LABELS: sorted(node.labels)} | {key: _opened(value) for key, value in node.items()}
+    return element(LABELS, sorted(node.labels), _properties(node))
 
 
 def _relationship(relationship: Relationship) -> dict[str, Any]:
-    return {TYPE: relationship.type} | {key: _opened(value) for key, value in relationship.items()}
+    return element(TYPE, relationship.type, _properties(relationship))
+
+
+def _properties(properties: Mapping[str, object]) -> dict[str, object]:
+    return {key: _opened(value) for key, value in properties.items()}
 
 
 def _path(path: Path) -> dict[str, Any]:
@@ -94,16 +95,6 @@ def _path(path: Path) -> dict[str, Any]:
 def _point(point: Any) -> dict[str, Any]:
     names = ("longitude", "latitude", "height") if point.srid in (4326, 4979) else ("x", "y", "z")
     return {"srid": point.srid, **dict(zip(names, map(float, point), strict=False))}
-
-
-def _moment(moment: Any) -> str:
-    zone = getattr(moment.tzinfo, "key", None) or getattr(moment.tzinfo, "zone", None)
-    return f"{_short(moment.iso_format())}[{zone}]" if zone and zone != "UTC" else _short(moment.iso_format())
-
-
-def _short(written: str) -> str:
-    """Return a moment without the zeros that the driver writes for nanoseconds."""
-    return _ZEROS.sub(r"\1", written)
 
 
 def weight(value: object) -> int:

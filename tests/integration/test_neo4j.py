@@ -65,6 +65,17 @@ VALUES = {
     "datetime('2024-01-02T03:04:05Z')": "2024-01-02T03:04:05+00:00",
     "datetime('2024-07-02T03:04:05[Europe/Zurich]')": "2024-07-02T03:04:05+02:00[Europe/Zurich]",
     "datetime('2024-01-02T03:04:05-05:30')": "2024-01-02T03:04:05-05:30",
+    "datetime('2024-07-02T03:04:05[America/St_Johns]')": "2024-07-02T03:04:05-02:30[America/St_Johns]",
+    "time('10:00-03:30')": "10:00:00-03:30",
+    "date('-0044-03-15')": "-0044-03-15",
+    "date('0000-12-31')": "0000-12-31",
+    "datetime('0000-12-31T10:00:00Z')": "0000-12-31T10:00:00+00:00",
+    "date('+999999999-12-31')": "+999999999-12-31",
+    "[localdatetime('-0044-03-15T23:59:59.5')]": ["-0044-03-15T23:59:59.5"],
+    "{a: datetime('0001-01-01T00:00:00+10:00')}": {"a": "0001-01-01T00:00:00+10:00"},
+    "datetime('-0044-03-15T12:00:00[Europe/Rome]')": "-0044-03-15T11:10:04+00:00[Europe/Rome]",
+    "{_labels: 3, _type: 5, _label: null}": {"_labels": 3, "_type": 5, "_label": None},
+    "{_nodes: [1], _relationships: [2, 3]}": {"_nodes": [1], "_relationships": [2, 3]},
     "duration('P1Y2M3DT4H5M6.5S')": "P1Y2M3DT4H5M6.5S",
     "duration('-P1D')": "P-1D",
     "point({latitude: 47.5, longitude: 8.5})": {"srid": 4326, "longitude": 8.5, "latitude": 47.5},
@@ -76,9 +87,31 @@ VALUES = {
 
 @pytest.mark.parametrize(("written", "expected"), VALUES.items())
 def test_every_value_becomes_plain_data_that_json_holds(graph: Neo4jManager, written: str, expected: object) -> None:
-    (found,) = rows(graph, f"RETURN {written} AS value")
-    assert found == {"value": expected}
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    (found,) = page = graph.query(f"RETURN {written} AS value")
+    row = found["metadata"]["row"]
+    assert row == {"value": expected}
+    assert json.loads(json.dumps(row, allow_nan=False)) == row
+    assert graph.format_results(page).startswith("| value |")
+
+
+def test_no_property_passes_for_a_label_a_type_or_a_part_of_a_path(graph: Neo4jManager) -> None:
+    properties = "_labels: ['Forged'], _label: 'Forged', _type: 'FORGED', _nodes: [1], _relationships: [2], _reversed: true"
+    graph.write([record(f"CREATE (:Odd{RUN} {{{properties}}})-[:ODD{RUN} {{{properties}}}]->(:Odd{RUN} {{_labels: 3}})")])
+    (row,) = rows(graph, f"MATCH (a:Odd{RUN})-[r:ODD{RUN}]->(b) RETURN a, r, b")
+    assert (row["a"]["_labels"], row["r"]["_type"]) == ([f"Odd{RUN}"], f"ODD{RUN}")
+    assert row["r"].keys() == {"_type", "_labels_2", "_label_2", "_type_2", "_nodes_2", "_relationships_2", "_reversed_2"}
+    assert row["b"] == {"_labels": [f"Odd{RUN}"], "_labels_2": 3}
+    (found,) = graph.query(f"MATCH p = (:Odd{RUN})-[:ODD{RUN}]->() RETURN p")
+    assert found["text"].startswith(f"p=(:Odd{RUN} {{")
+    assert found["text"].endswith(f"]->(:Odd{RUN} {{_labels_2: 3}})")
+    graph.write([record(f"MATCH (n:Odd{RUN}) DETACH DELETE n")])
+
+
+def test_a_moment_outside_of_the_drivers_years_is_shown_within_a_node(graph: Neo4jManager) -> None:
+    graph.write([record(f"CREATE (:Odd{RUN} {{name: 'Caesar', died: [date('-0044-03-15')]}})")])
+    (row,) = rows(graph, f"MATCH (n:Odd{RUN}) RETURN n")
+    assert row["n"] == {"_labels": [f"Odd{RUN}"], "name": "Caesar", "died": ["-0044-03-15"]}
+    graph.write([record(f"MATCH (n:Odd{RUN}) DETACH DELETE n")])
 
 
 @pytest.mark.parametrize(
