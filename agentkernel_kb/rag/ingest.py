@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.rag.chunk import origin_of
 from agentkernel_kb.rag.embedding import Embedding
 from agentkernel_kb.rag.entry import Entry
 from agentkernel_kb.rag.fingerprint import check_indexing
@@ -23,7 +24,7 @@ from agentkernel_kb.rag.protocols import Loader, Splitter, VectorStore
 from agentkernel_kb.rag.runs import Batch, Progress, Run
 from agentkernel_kb.rag.scope import Scope
 from agentkernel_kb.rag.stores.indexed import IndexedStore
-from agentkernel_kb.rag.units import DocumentGroup, content_of, grouped, items_of, origin, unit_of
+from agentkernel_kb.rag.units import DocumentGroup, Unit, content_of, grouped, items_of, origin, unit_of
 from agentkernel_kb.rag.values import Document, IndexReport
 from agentkernel_kb.rag.where import parse_where
 
@@ -177,6 +178,7 @@ class Indexer:
                 name = source.name if isinstance(source, DocumentGroup) else name_of(source)
                 run.seen.add(name)
                 run.fail(name, error)
+        run.settle_claims()
         yield run.next_batch()
 
     async def _read(self, run: Run, item: SourceItem) -> None:
@@ -211,7 +213,17 @@ class Indexer:
         is_long = _length(documents) >= _CUT_IN_A_THREAD_FROM
         unit = await asyncio.to_thread(unit_of, *arguments) if is_long else unit_of(*arguments)
         run.check_ids(unit)
-        run.batch.add(unit)
+        run.cut.add(unit.origin)
+        if others := await self._other_owners(unit):
+            run.claims.append((unit, others))
+        else:
+            run.batch.add(unit)
+
+    async def _other_owners(self, unit: Unit) -> dict[str, str]:
+        """Return whose the identifiers that a unit's splitter gave are already, as far as they are another source's."""
+        own = {unit.origin, *unit.sources, *(origin_of(None, name) for name in unit.document_ids)}
+        owners = await self.ledger.owners(unit.given_ids)
+        return {name: owner for name, owner in owners.items() if owner not in own}
 
     async def places(self, known: Mapping[str, Entry]) -> AbstractSet[str]:
         """Return names and whole paths of what is noted; where nothing is, as after a restart, the sources that there are."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 
 from agentkernel_kb.errors import (
@@ -10,7 +11,7 @@ from agentkernel_kb.errors import (
     KnowledgeStateError,
     KnowledgeTimeoutError,
 )
-from agentkernel_kb.rag.chunk import VectorRecord
+from agentkernel_kb.rag.chunk import Chunk, VectorRecord
 from agentkernel_kb.rag.content import content_digest
 from agentkernel_kb.rag.embedding import Embedding
 from agentkernel_kb.rag.ledger import Ledger
@@ -21,6 +22,8 @@ from agentkernel_kb.rag.units import Unit
 
 ENDS_ALL = (KnowledgeStateError, KnowledgeDependencyError)
 """What ends a run, since it is no fault of a source."""
+
+_TEXTS_A_CALL = 512
 
 _NO_USE_TRYING = (KnowledgeConnectionError, KnowledgeTimeoutError)
 
@@ -64,10 +67,17 @@ class Keeper:
         known = await self._known(units)
         digests = [content_digest(chunk.content) for chunk in chunks] if known else []
         new = [chunk for chunk, name in zip(chunks, digests, strict=True) if name not in known] if known else chunks
-        made = iter(await self._embedding.chunks(new))
+        made = iter(await self._made(new))
         vectors = iter([known.get(name) or next(made) for name in digests] if known else made)
         for unit in units:
             unit.vectors = [next(vectors) for _ in unit.chunks]
+
+    async def _made(self, chunks: Sequence[Chunk]) -> list[array[float]]:
+        """Return new vectors. Of a long source only a part is held as objects, which take four times as much."""
+        made: list[array[float]] = []
+        for start in range(0, len(chunks), _TEXTS_A_CALL):
+            made += [array("d", vector) for vector in await self._embedding.chunks(chunks[start : start + _TEXTS_A_CALL])]
+        return made
 
     async def _known(self, units: Sequence[Unit]) -> dict[str, Sequence[float]]:
         """Return the vectors that there are of what was indexed of these units before, by the digest of the content."""

@@ -56,6 +56,10 @@ class Ledger(Protocol):
         """Return the vectors that there are of documents and sources, by the digest of the content that each is of."""
         ...
 
+    async def owners(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return of which origin each chunk of these ids is, as far as there is one and the ledger can know."""
+        ...
+
     async def delete(self, scope: Scope, where: Mapping[str, Any] | None = None, **named: Sequence[str] | None) -> int:
         """Delete what is named, in scope and meets a filter; return how many chunks."""
         ...
@@ -74,7 +78,8 @@ class StoredLedger:
     """The ledger of a store that keeps notes beside its chunks.
 
     Args:
-        store: A store with `state()`, `notes(scope)`, `every_note()`, `held(where)`, `vectors(…)` and `replace_noted(…)`.
+        store: A store with `state()`, `notes(scope)`, `every_note()`, `other_scopes(name)`, `held(where)`, `vectors(…)`,
+            `owners(ids)` and `replace_noted(…)`.
     """
 
     def __init__(self, store: Any) -> None:
@@ -138,6 +143,11 @@ class StoredLedger:
         """Return the vectors that there are of documents and sources, by the digest of the content that each is of."""
         return await self._store.vectors(document_ids=document_ids, sources=sources)
 
+    async def owners(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return of which origin each chunk of these ids is, as far as there is one."""
+        names = sorted(ids)
+        return await self._store.owners(names) if names else {}
+
     async def delete(self, scope: Scope, where: Mapping[str, Any] | None = None, **named: Sequence[str] | None) -> int:
         """Delete what is named, in scope and meets a filter; return how many chunks."""
         condition = scope.refined(where) or None
@@ -157,9 +167,8 @@ class StoredLedger:
         return covered(scope, await self._store.every_note())
 
     async def _has_inner(self, scope: Scope) -> bool:
-        """Tell whether there are notes of scopes within; one's own, which are most, are not read for that."""
-        notes: list[tuple[str, str, str]] = await self._store.every_note()
-        return bool(covered(scope, [each for each in notes if each[0] != scope.name]).inner)
+        """Tell whether there are notes of scopes within; one of each scope is read for that."""
+        return bool(covered(scope, await self._store.other_scopes(scope.name)).inner)
 
     async def _settle(self, scope: Scope, origins: Iterable[str]) -> None:
         """Take back what is noted of chunks that were deleted, in the scopes within too: nothing is missing there."""
@@ -220,6 +229,7 @@ class MemoryLedger:
         noted: Mapping[str, Entry],
     ) -> tuple[int, int]:
         """Write new chunks first and delete the old ones then, so that a search never finds a source missing."""
+        records = [VectorRecord(each.chunk, list(each.embedding)) for each in records]  # Libraries ask for lists.
         replace = getattr(self._store, "replace", None)
         if callable(replace) and not scope:
             counts = await cast("Any", replace)(records, document_ids=document_ids, sources=sources)
@@ -231,6 +241,10 @@ class MemoryLedger:
 
     async def vectors(self, *, document_ids: Sequence[str], sources: Sequence[str]) -> dict[str, list[float]]:
         """Return nothing: a store's vectors cannot be read back by the protocol."""
+        return {}
+
+    async def owners(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return nothing: a store cannot be asked by the protocol whose chunk an id is."""
         return {}
 
     async def delete(self, scope: Scope, where: Mapping[str, Any] | None = None, **named: Sequence[str] | None) -> int:

@@ -62,6 +62,8 @@ class Run:
         expected: How many chunks each origin has that was indexed, or was found unchanged.
         failed: What could not be indexed.
         left_out: What was skipped, and why, as far as a report names it.
+        cut: Origins that were read and cut anew.
+        claims: Units with a passage whose id another source has by now, with whose each such id is.
     """
 
     metadata: Mapping[str, Any]
@@ -74,6 +76,8 @@ class Run:
     expected: dict[str, int] = field(default_factory=dict[str, int])
     failed: list[Failure] = field(default_factory=list[Failure])
     left_out: list[Failure] = field(default_factory=list[Failure])
+    cut: set[str] = field(default_factory=set[str])
+    claims: list[tuple[Unit, Mapping[str, str]]] = field(default_factory=list[tuple[Unit, Mapping[str, str]]])
     stamp: str = ""
     _counts: dict[str, int] = field(default_factory=dict[str, int])
     _sources: dict[str, None] = field(default_factory=dict[str, None])
@@ -141,7 +145,25 @@ class Run:
         """
         for name in sorted(unit.given_ids):
             if (owner := self._owners.setdefault(name, unit.origin)) != unit.origin:
-                raise AKConfigError(f"a passage of '{owner}' has the same id, which its chunker gave: give each one of its own")
+                raise _same_id(owner)
+
+    def settle_claims(self) -> None:
+        """Take in the units with an id that its owner gives up in this run, and report the others, once all was read."""
+        present, claims = self.present(self.known) if self.deletes else None, self.claims
+        while lost := [(unit, owner) for unit, owners in claims if (owner := self._keeper(owners, present))]:
+            for unit, owner in lost:
+                self.fail(unit.name, _same_id(owner))
+                self.cut.discard(unit.origin)  # So it keeps what it had, too.
+            claims = [(unit, owners) for unit, owners in claims if unit.origin in self.cut]
+        for unit, _ in claims:
+            self.batch.add(unit)
+
+    def _keeper(self, owners: Mapping[str, str], present: AbstractSet[str] | None) -> str | None:
+        """Return the first source of some that has the same passages after this run: it is not cut anew, and not deleted."""
+        return next(
+            (owner for owner in sorted(owners.values()) if owner not in self.cut and (present is None or owner in present)),
+            None,
+        )
 
     def count(self, **counts: int) -> None:
         """Add to the counts of the report."""
@@ -190,3 +212,7 @@ class Run:
 def reason_of(error: Exception) -> str:
     """Return why a source failed: our own words, and of a foreign error its kind, for its text may hold anything."""
     return str(error) if isinstance(error, KnowledgeError | FileNotFoundError) else type(error).__name__
+
+
+def _same_id(owner: str) -> AKConfigError:
+    return AKConfigError(f"a passage of '{owner}' has the same id, which its chunker gave: give each one of its own")

@@ -15,7 +15,15 @@ from rag_world import STORES, CountingEmbedder, made, pages
 
 from agentkernel_kb.embed import CallableEmbedder, HashEmbedder
 from agentkernel_kb.errors import KnowledgeConnectionError
-from agentkernel_kb.rag import AutoLoader, Document, InMemoryVectorStore, Knowledge, VectorRecord, create_knowledge
+from agentkernel_kb.rag import (
+    AutoLoader,
+    Document,
+    InMemoryVectorStore,
+    Knowledge,
+    RecursiveCharacterSplitter,
+    VectorRecord,
+    create_knowledge,
+)
 from agentkernel_kb.rag.loading.items import SourceItem
 from agentkernel_kb.rag.pipeline import pipelined
 
@@ -233,6 +241,23 @@ async def test_a_model_that_is_gone_is_asked_once_and_what_is_stored_stays(kind:
     assert (report.documents + len(report.failed), len(calls)) == (1_500, 2)
     again = await knowledge.add(given)
     assert (again.unchanged, again.documents, again.failed) == (report.documents, len(report.failed), [])
+
+
+async def test_a_long_source_is_embedded_in_parts_and_stored_in_one_step(kind: str, tmp_path: Path):
+    calls: list[int] = []
+
+    def counting(texts: list[str]) -> list[list[float]]:
+        calls.append(len(texts))
+        return HashEmbedder(8)(texts)
+
+    embedder = CallableEmbedder(counting, model_id="counting", batch_size=10_000)
+    knowledge = made(kind, tmp_path, embedder=embedder, splitter=RecursiveCharacterSplitter(20, 0))
+    text = "\n\n".join(f"The lamp {n}." for n in range(1_300))
+    steps: list[int] = []
+    report = await knowledge.indexer.index([Document(text, "long.md")], progress=lambda done: steps.append(done.chunks))
+    assert (report.chunks, set(steps)) == (1_300, {1_300})
+    assert calls == [512, 512, 276]
+    assert (await knowledge.search("lamp 1299"))[0].text == "The lamp 1299."
 
 
 class RateLimitError(Exception):

@@ -67,6 +67,48 @@ def test_passages_that_a_chunker_calls_alike_are_told_and_the_rest_is_indexed(ki
         assert (knowledge.sync.verify().ok, knowledge.sync.list_documents()[0].source) == (True, "a.md")
 
 
+class Marked:
+    """A splitter that calls the one passage of a document by its first word."""
+
+    def split(self, documents: Iterable[Document]) -> list[Chunk]:
+        return [Chunk(each.text, each.id, 0, each.source, id=each.text.split()[0]) for each in documents]
+
+
+def held(knowledge: Knowledge) -> dict[str, str]:
+    """Return the text of each source."""
+    return {each.source or "": each.text for each in knowledge.sync.search("lunch", k=99)}
+
+
+def test_a_passage_is_not_lost_to_a_later_source_with_the_same_id(kind: str, tmp_path: Path):
+    knowledge = made(kind, tmp_path, splitter=Marked())
+    first, later = Document("p1 is lunch in a.", "a.md"), Document("p1 is lunch in b.", "b.md")
+    knowledge.sync.add(first)
+    for given in (later, [later, Document("p2 is lunch in c.", "c.md")]):
+        report = knowledge.sync.add(given)
+        assert [(each.source, "'a.md' has the same id" in each.reason) for each in report.failed] == [("b.md", True)]
+    assert held(knowledge) == {"a.md": first.text, "c.md": "p2 is lunch in c."}
+    assert knowledge.sync.refresh([first, later], delete_missing=True).failed
+    assert (held(knowledge), knowledge.sync.verify().ok) == ({"a.md": first.text}, True)
+
+
+MOVES = {
+    "renamed": ({"a.md": "p1 lunch"}, {"b.md": "p1 lunch"}),
+    "moved into a file before": ({"b.md": "p1 lunch"}, {"a.md": "p1 lunch", "b.md": "p2 lunch"}),
+    "moved into a file behind": ({"a.md": "p1 lunch"}, {"a.md": "p2 lunch", "b.md": "p1 lunch"}),
+    "changed with each other": ({"a.md": "p1 lunch", "b.md": "p2 lunch"}, {"a.md": "p2 lunch", "b.md": "p1 lunch"}),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), MOVES.values(), ids=MOVES)
+def test_an_id_goes_with_its_passage_into_another_source(
+    kind: str, tmp_path: Path, before: dict[str, str], after: dict[str, str]
+):
+    knowledge = made(kind, tmp_path, splitter=Marked())
+    knowledge.sync.add([Document(text, source) for source, text in before.items()])
+    report = knowledge.sync.refresh([Document(text, source) for source, text in after.items()], delete_missing=True)
+    assert (report.failed, held(knowledge), knowledge.sync.verify().ok) == ([], after, True)
+
+
 @pytest.mark.parametrize("is_same", [True, False], ids=["same chunker", "another chunker"])
 def test_what_is_kept_or_cannot_be_read_keeps_its_note(kind: str, tmp_path: Path, is_same: bool):
     folder = pages(tmp_path / "docs")

@@ -69,6 +69,10 @@ class GenerationalStore(IndexedStore):
         """Return all that is noted, whatever the scope: scope, source and note."""
         return await self._read(self._all_noted)
 
+    async def other_scopes(self, scope: str) -> list[tuple[str, str, str]]:
+        """Return one note of each scope but the one that is named: scope, source and note."""
+        return await self._read(lambda: self._noted_elsewhere(scope))
+
     async def forget(self, scope: str, sources: Iterable[str]) -> None:
         """Take back what is noted about sources in a scope, so that they are read anew."""
         names = list(sources)
@@ -89,3 +93,7 @@ class GenerationalStore(IndexedStore):
     @abstractmethod
     def _all_noted(self) -> list[tuple[str, str, str]]:
         """Return all that is noted."""
+
+    @abstractmethod
+    def _noted_elsewhere(self, scope: str) -> list[tuple[str, str, str]]:
+        """Return one note of each other scope."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, TypeVar
@@ -225,7 +226,8 @@ class IndexedStore(ListedStore):
     def _row(self, name: str, record: VectorRecord) -> Row:
         chunk = record.chunk
         counts = self._analysis.counts(chunk.text, heading_of(chunk))
-        return Row(name, chunk, Metadata.of(chunk.metadata), counts, unit(record.embedding))
+        tallies = array("I", counts.values())
+        return Row(name, chunk, Metadata.of(chunk.metadata), tuple(counts), tallies, unit(record.embedding))
 
     def _change(self, rows: Sequence[Row], gone: Callable[[], Iterable[int]], notes: Notes | None = None) -> tuple[int, int]:
         """Store rows and remove what `gone` returns of the rest, and do the same to the index once that is durable."""
@@ -261,10 +263,11 @@ class IndexedStore(ListedStore):
             )
 
     def _touched(self, rows: Iterable[Row], dropped: Iterable[int]) -> set[str]:
-        """Return the origins that a change concerns."""
+        """Return the origins that a change concerns, those of passages in whose place others are written among them."""
         table = self._index.table
         written = {origin_of(row.chunk.source, row.chunk.document_id) for row in rows}
-        return written | {origin_of(table.sources[slot], table.document_ids[slot]) for slot in dropped}
+        replaced = (slot for row in rows if (slot := table.slot_of(row.id)) is not None)
+        return written | {origin_of(table.sources[slot], table.document_ids[slot]) for slot in (*dropped, *replaced)}
 
     def _put(self, row: Row) -> int:
         chunk = row.chunk

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
@@ -69,6 +69,16 @@ class ListedStore(ABC):
             return dict(Counter(origin_of(table.sources[slot], table.document_ids[slot]) for slot in slots))
 
         return await self._read(counted)
+
+    async def owners(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return of which source each chunk of these ids is, or of which document where that has none."""
+
+        def found() -> dict[str, str]:
+            table = self._index.table
+            slots = self._named(frozenset(ids), frozenset(), frozenset())
+            return {table.ids[slot]: origin_of(table.sources[slot], table.document_ids[slot]) for slot in slots}
+
+        return await self._read(found)
 
     async def count(self, where: Mapping[str, Any] | Filter | None = None) -> int:
         """Return how many chunks meet `where`."""

@@ -121,6 +121,10 @@ class InMemoryVectorStore(GenerationalStore):
     def _all_noted(self) -> list[tuple[str, str, str]]:
         return [(scope, source, entry) for (scope, source), entry in self._notes.items()]
 
+    def _noted_elsewhere(self, scope: str) -> list[tuple[str, str, str]]:
+        found = {name: (name, source, entry) for (name, source), entry in self._notes.items() if name != scope}
+        return list(found.values())
+
     def _moved(self, old: int, new: int) -> None:
         """Chunks are found by their ids."""
 

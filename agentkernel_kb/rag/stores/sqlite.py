@@ -33,6 +33,8 @@ _CHUNKS = (
     "SELECT row, id, document_id, source, metadata, own, vector, terms FROM chunks WHERE namespace = ? AND row > ? ORDER BY row"
 )
 _CONTENTS = "SELECT row, id, document_id, source, chunk_index, total_chunks, kind, content FROM chunks WHERE row IN"
+_NOTED = "SELECT scope, source, entry FROM ledger WHERE namespace = ?"
+_NOTED_ELSEWHERE = "SELECT scope, source, entry FROM ledger WHERE namespace = ? AND scope <> ? GROUP BY scope"
 _INSERTED = (
     "INSERT INTO chunks (row, namespace, id, document_id, source, chunk_index, total_chunks, metadata, own, kind, content,"
     " vector, terms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -250,7 +252,7 @@ class SQLiteVectorStore(GenerationalStore):
     def _keep(self, rows: Sequence[Row], gone: Sequence[str]) -> None:
         connection = self._file.connection()
         pruned = self._remove(connection, [*gone, *(row.id for row in rows)])
-        self._new_terms = self._learned(connection, {term for row in rows for term in row.counts})
+        self._new_terms = self._learned(connection, {term for row in rows for term in row.terms})
         first = _last(connection, "chunks") + 1
         self._new_rows = {row.id: first + place for place, row in enumerate(rows)}
         numbers = {**self._number_of, **self._new_terms} if self._new_terms else self._number_of
@@ -277,8 +279,13 @@ class SQLiteVectorStore(GenerationalStore):
         return self._version
 
     def _all_noted(self) -> list[tuple[str, str, str]]:
-        statement = "SELECT scope, source, entry FROM ledger WHERE namespace = ?"
-        found = self._file.connection().execute(statement, (self._number,))
+        return self._notes_of(_NOTED, self._number)
+
+    def _noted_elsewhere(self, scope: str) -> list[tuple[str, str, str]]:
+        return self._notes_of(_NOTED_ELSEWHERE, self._number, scope)
+
+    def _notes_of(self, statement: str, *values: int | str) -> list[tuple[str, str, str]]:
+        found = self._file.connection().execute(statement, values)
         return [(scope, unpacked(source), unpacked(entry)) for scope, source, entry in found]
 
     def _kept(self) -> None:
