@@ -135,12 +135,12 @@ class StarburstManager(KnowledgeBase):
             catalog=catalog,
             db_schema=schema,
             source=source,
-            client_tags=tuple(client_tags),
+            client_tags=client_tags,
             roles=roles,
             timezone=timezone,
-            session_properties=dict(session_properties or {}),
-            extra_credential=tuple(extra_credential),
-            http_headers=dict(http_headers or {}),
+            session_properties={} if session_properties is None else session_properties,
+            extra_credential=extra_credential,
+            http_headers={} if http_headers is None else http_headers,
         )
         self.catalog, self.db_schema, self.table_name = catalog, schema, table_name
         self.requires_identity = impersonate if requires_identity is None else requires_identity

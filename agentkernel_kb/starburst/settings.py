@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo
 
 from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.starburst.checks import fault_of_login, fault_of_session
 
 DEFAULT_PORT = 443
 _MAX_PORT = 65_535
@@ -88,8 +89,8 @@ def read_settings(
     Raises:
         AKConfigError: Something is missing or contradicts itself; the message names it and no secret.
     """
-    given = host or os.environ.get("STARBURST_HOST") or ""
-    if not given.strip():
+    given: object = host or os.environ.get("STARBURST_HOST")
+    if not isinstance(given, str) or not given.strip():
         _fail(name, "needs a host: pass host=, or set STARBURST_HOST.")
     url_scheme, hostname, url_port = _parts_of(given.strip(), name)
     number = _number(port if port is not None else os.environ.get("STARBURST_PORT") or DEFAULT_PORT, name)
@@ -103,11 +104,14 @@ def read_settings(
     scheme = url_scheme or http_scheme or ("https" if has_login or (url_port or number) == DEFAULT_PORT else "http")
     if scheme not in _SCHEMES:
         _fail(name, f"http_scheme is 'http' or 'https', not {scheme!r}.")
-    _check_session(name, session)
+    if fault := fault_of_session(session):
+        _fail(name, fault)
+    kept = {argument: copy(value) for argument, value in session.items()}
+    kept |= {"client_tags": tuple(session.get("client_tags", ()))}
     if has_login and scheme == "http":
         _fail(name, "would send its login in clear text over http. Use https (http_scheme='https'), or leave the login out.")
     return Settings(
-        host=hostname, port=url_port or number, scheme=scheme, user=user, password=password or None, auth=auth, **session
+        host=hostname, port=url_port or number, scheme=scheme, user=user, password=password or None, auth=auth, **kept
     )
 
 
@@ -137,21 +141,10 @@ def _number(port: object, name: str) -> int:
 def _check_login(name: str, user: str | None, password: str | None, auth: object) -> None:
     if user is None and auth is None:
         _fail(name, "needs a user: pass user=, or set STARBURST_USER.")
-    if user is not None and (not user.isascii() or not user.isprintable()):
-        _fail(name, "takes a user of printable ASCII characters; HTTP headers carry no others.")
+    if fault := fault_of_login(user, password):
+        _fail(name, fault)
     if password and user is None:
         _fail(name, "has a password without a user.")
-
-
-def _check_session(name: str, session: Mapping[str, Any]) -> None:
-    for tag in session.get("client_tags", ()):
-        if not isinstance(tag, str) or "," in tag or not tag.strip() or not tag.isascii() or not tag.isprintable():
-            _fail(name, f"takes client tags of printable ASCII characters without commas, not {tag!r}.")
-    if (timezone := session.get("timezone")) is not None:
-        try:
-            ZoneInfo(timezone)
-        except (KeyError, ValueError, TypeError, OSError):
-            _fail(name, f"does not know the time zone {timezone!r}; names are like 'Europe/Zurich'.")
 
 
 def _fail(name: str, what: str) -> NoReturn:
