@@ -29,7 +29,9 @@ def statement_of(record: Record) -> Statement:
     """
     metadata = metadata_of(record)
     text: object = metadata.get("query") or metadata.get("cypher_query")
-    parameters: object = metadata.get("params", metadata.get("cypher_params"))
+    parameters: object = metadata.get("params")
+    if parameters is None or parameters == {}:
+        parameters = metadata.get("cypher_params", parameters)
     if not isinstance(text, str) or not text.strip():
         raise KnowledgeError(
             "a graph stores what a Cypher statement says: give one in query, and its values in params_json "

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from agentkernel_kb.errors import AKConfigError, KnowledgeIdentityError
 from agentkernel_kb.identity import Identity, current_identity, required_identity
 
+_SYSTEM = "system"
 SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 DatabaseOf = Mapping[str, str] | Callable[[str], str | None]
 """The database of a tenant: a mapping, or a function that returns `None` for a tenant that has none."""
@@ -114,23 +115,26 @@ def target_of(
     Raises:
         AKConfigError: One is missing or wrong; no message holds a password.
     """
+    # A variable that is empty is one that is not set: files of services write both in the same way.
     uri = uri or os.environ.get("NEO4J_URI") or ""
-    user = user if user is not None else os.environ.get("NEO4J_USERNAME")
-    password = password if password is not None else os.environ.get("NEO4J_PASSWORD")
+    user = user if user is not None else os.environ.get("NEO4J_USERNAME") or None
+    password = password if password is not None else os.environ.get("NEO4J_PASSWORD") or None
     _check_uri(subject, uri)
     for name, value in (("user", user), ("password", password), ("database", database)):
-        _check_text(subject, name, value)
+        check_text(subject, name, value)
     if (user is None) != (password is None):
         given, missing = ("user", "password") if password is None else ("password", "user")
         raise AKConfigError(f"'{subject}': {given} was given and {missing} was not; see NEO4J_USERNAME and NEO4J_PASSWORD.")
-    return Target(uri, user, password, database, _files(subject, uri, certificates))
+    if database is not None and database.lower() == _SYSTEM:
+        raise AKConfigError(f"'{subject}': the database '{_SYSTEM}' administers the server and holds no graph.")
+    return Target(uri.strip(), user, password, database, _files(subject, uri, certificates))
 
 
 def _check_uri(subject: str, uri: object) -> None:
     if not isinstance(uri, str) or not uri.strip():
         raise AKConfigError(f"Neo4jManager '{subject}' needs uri=, or NEO4J_URI, such as 'neo4j+s://host'.")
     try:
-        parts = urlsplit(uri)
+        parts = urlsplit(uri.strip())
         host, _ = parts.hostname, parts.port
     except ValueError:
         parts, host = urlsplit(""), None
@@ -138,11 +142,8 @@ def _check_uri(subject: str, uri: object) -> None:
         raise AKConfigError(f"'{subject}': uri must hold no login; it belongs in user= and password=.")
     if parts.scheme not in SCHEMES or not host or parts.path.strip("/") or parts.fragment:
         raise AKConfigError(f"'{subject}': uri must be one of {', '.join(SCHEMES)}, '://', a host and perhaps a port.")
-
-
-def _check_text(subject: str, name: str, value: object) -> None:
-    if value is not None and (not isinstance(value, str) or (name != "password" and not value.strip())):
-        raise AKConfigError(f"'{subject}': {name} must be text.")
+    if parts.query and parts.scheme.startswith("bolt"):
+        raise AKConfigError(f"'{subject}': uri can have a routing policy behind '?' only with neo4j://.")
 
 
 def _files(subject: str, uri: str, certificates: object) -> tuple[str, ...]:
@@ -168,6 +169,16 @@ def check_names(subject: str, argument: str, names: object) -> frozenset[str]:
     if not all(isinstance(name, str) and name for name in listed):
         raise AKConfigError(f"'{subject}': {argument} takes names.")
     return frozenset(str(name) for name in listed)
+
+
+def check_text(subject: str, name: str, value: object) -> None:
+    """Check an argument that is text where it is given.
+
+    Raises:
+        AKConfigError: It is none, or blank; a password may be blank.
+    """
+    if value is not None and (not isinstance(value, str) or (name != "password" and not value.strip())):
+        raise AKConfigError(f"'{subject}': {name} must be text{'' if name == 'password' else ' that is not blank'}.")
 
 
 def check_number(subject: str, argument: str, value: object, least: int) -> int:

@@ -21,7 +21,15 @@ from agentkernel_kb.graph_writes import not_stored, statement_of
 from agentkernel_kb.guard.cypher import analyse_read_cypher, check_write_cypher
 from agentkernel_kb.model import KnowledgeCapabilities, Record, RecordPage
 from agentkernel_kb.neo4j import search, sessions
-from agentkernel_kb.neo4j.arguments import DatabaseOf, Scoping, check_database_of, check_names, check_number, target_of
+from agentkernel_kb.neo4j.arguments import (
+    DatabaseOf,
+    Scoping,
+    check_database_of,
+    check_names,
+    check_number,
+    check_text,
+    target_of,
+)
 from agentkernel_kb.neo4j.calls import Calls, Manner
 from agentkernel_kb.neo4j.catalogue import quoted
 from agentkernel_kb.neo4j.catalogues import Catalogues
@@ -113,6 +121,8 @@ class Neo4jManager(KnowledgeBase):
             raise AKConfigError(f"'{subject}': connect is 'eager' or 'lazy', not {connect!r}.")
         if search_index is None and (embedding_function is not None or search_text is not None):
             raise AKConfigError(f"'{subject}': embedding_function and search_text go with search_index.")
+        check_text(subject, "search_index", search_index)
+        check_text(subject, "search_text", search_text)
         check_database_of(subject, database_of)
         self._target = target_of(subject, uri=uri, user=user, password=password, database=database, certificates=certificates)
         self._description = description

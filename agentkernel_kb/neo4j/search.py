@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MAX_WORDS = 64
 _FIND = """
-SHOW INDEXES YIELD name, type, entityType, properties, state WHERE name = $name RETURN type, entityType, properties, state
+SHOW INDEXES YIELD name, type, entityType, properties, options WHERE name = $name RETURN type, entityType, properties, options
 """
 _BY = {"FULLTEXT": "fulltext", "VECTOR": "vector"}
 
@@ -96,13 +96,15 @@ async def search(
     deadline: Deadline,
     source: str,
 ) -> list[Record]:
-    """Return the nodes or relationships that an index finds, best first.
+    """Return the nodes or relationships that an index finds, best first; none where a vector without a direction is asked for.
 
     Raises:
-        AKConfigError: The server has no such index of that type.
+        AKConfigError: The server has no such index of that type, or one of vectors of another length.
     """
     async with transaction_of(driver, scope, deadline) as transaction:
         found = _checked(await rows_of(transaction, _FIND, {"name": index.name}), index)
+        if isinstance(question, list) and not _fits(question, found["options"].get("indexConfig", {}), index):
+            return []
         asked = {"name": index.name, "asked": question, "most": limit}
         result = await run(transaction, _statement(index, found), asked)
         shown = [index.text] if index.text else found["properties"] if index.embed is None else []
@@ -116,6 +118,16 @@ def _checked(rows: Sequence[dict[str, Any]], index: SearchIndex) -> dict[str, An
         needed = "embedding_function= goes with a vector index" if index.embed else "a vector index needs embedding_function="
         raise AKConfigError(f"The index {index.name!r} is of type {rows[0]['type']}; {needed}.")
     return rows[0]
+
+
+def _fits(vector: list[float], config: Mapping[str, Any], index: SearchIndex) -> bool:
+    """Check the length of a vector, and tell whether it can be compared: by its angle, one of zeros cannot."""
+    length = config.get("vector.dimensions", len(vector))
+    if length != len(vector):
+        raise AKConfigError(
+            f"The index {index.name!r} has vectors of {length} numbers, embedding_function= makes {len(vector)}"
+        )
+    return any(vector) or str(config.get("vector.similarity_function", "")).lower() != "cosine"
 
 
 def _statement(index: SearchIndex, found: dict[str, Any]) -> str:

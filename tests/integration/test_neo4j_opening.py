@@ -28,6 +28,17 @@ def test_arguments_come_from_the_environment_in_the_old_order(neo4j_server: Serv
     named.close()
 
 
+def test_an_empty_variable_is_one_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEO4J_URI", " bolt://127.0.0.1:1\n")
+    monkeypatch.setenv("NEO4J_USERNAME", "")
+    monkeypatch.setenv("NEO4J_PASSWORD", "")
+    own = Neo4jManager(connect="lazy")  # As for a server without logins.
+    assert repr(own) == "Neo4jManager('bolt://127.0.0.1:1', database=None, name='neo4j')"
+    own.close()
+    with pytest.raises(AKConfigError, match="user was given and password was not"):
+        Neo4jManager(user="ann", connect="lazy")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -39,8 +50,13 @@ def test_arguments_come_from_the_environment_in_the_old_order(neo4j_server: Serv
         ({"uri": "bolt://h/db"}, "uri must be one of"),
         ({"password": None}, "user was given and password was not"),
         ({"user": None}, "password was given and user was not"),
+        ({"uri": "bolt://h?policy=near"}, "only with neo4j://"),
         ({"user": 7}, "user must be text"),
-        ({"database": " "}, "database must be text"),
+        ({"user": ""}, "user must be text that is not blank"),
+        ({"database": " "}, "database must be text that is not blank"),
+        ({"database": "System"}, "administers the server and holds no graph"),
+        ({"search_index": ""}, "search_index must be text that is not blank"),
+        ({"search_index": "notes", "search_text": 7}, "search_text must be text"),
         ({"connect": "late"}, "'eager' or 'lazy'"),
         ({"allow": "apoc.x"}, "allow takes a list of names"),
         ({"described": -1}, "described is a whole number"),

@@ -9,6 +9,7 @@ import pytest
 from neo4j_people import CITY, EMBED, FACES, KNOWS, NOTES, PERSON, RUN, people, record
 
 from agentkernel_kb import AKConfigError, KnowledgeCapabilityError
+from agentkernel_kb.embed import HashEmbedder
 from agentkernel_kb.neo4j import Neo4jManager
 from servers import PASSWORD, Server
 
@@ -82,11 +83,21 @@ def test_a_vector_index_is_searched_by_an_embedding_function(graph: Neo4jManager
     searched.close()
 
 
+def test_a_vector_of_zeros_finds_nothing_by_its_angle(graph: Neo4jManager, neo4j_server: Server) -> None:
+    def zeros(texts: list[str]) -> list[list[float]]:
+        return [[0.0] * 64 for _ in texts]
+
+    searched = Neo4jManager(neo4j_server.url, "neo4j", PASSWORD, search_index=FACES, embedding_function=zeros)
+    assert searched.search("paints houses") == []
+    searched.close()
+
+
 def test_an_index_that_is_not_there_or_of_another_kind_is_named(neo4j_server: Server, graph: Neo4jManager) -> None:
     for index, embed, wanted in (
         (f"no{RUN}", None, "no index"),
         (FACES, None, "needs embedding_function"),
         (NOTES, EMBED, "type FULLTEXT"),
+        (FACES, HashEmbedder(8), "has vectors of 64 numbers, embedding_function= makes 8"),
     ):
         searched = Neo4jManager(neo4j_server.url, "neo4j", PASSWORD, search_index=index, embedding_function=embed)
         with pytest.raises(AKConfigError, match=wanted):

@@ -63,6 +63,13 @@ def test_the_old_keys_are_understood_and_the_generic_ones_win(graph: Neo4jManage
     assert rows(graph, f"MATCH (p:{PERSON} {{name: 'Cem'}}) RETURN p.seen AS seen") == [{"seen": 9}]
 
 
+@pytest.mark.parametrize("unfilled", [{"query": None, "params": None}, {"query": "", "params": {}}], ids=["null", "empty"])
+def test_generic_keys_without_a_value_do_not_hide_the_old_ones(graph: Neo4jManager, unfilled: dict[str, Any]) -> None:
+    old = {"cypher_query": f"MATCH (p:{PERSON} {{name: 'Cem'}}) SET p.seen = $seen", "cypher_params": {"seen": 10}}
+    graph.write([{"text": "", "metadata": {**unfilled, **old}}])
+    assert rows(graph, f"MATCH (p:{PERSON} {{name: 'Cem'}}) RETURN p.seen AS seen") == [{"seen": 10}]
+
+
 def test_each_record_is_stored_by_itself(graph: Neo4jManager) -> None:
     with pytest.raises(KnowledgeQueryError, match=r"^1 of 3 records were not stored\. record 2: .*constraint"):
         graph.write(
