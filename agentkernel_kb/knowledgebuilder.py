@@ -14,7 +14,7 @@ from agentkernel_kb.base import KnowledgeBase, worker_pool
 from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.identity import Identity, acting_as
 from agentkernel_kb.model import KnowledgeCapabilities, ToolDescription
-from agentkernel_kb.render import one_line
+from agentkernel_kb.render import is_name
 from agentkernel_kb.router import health, instructions
 from agentkernel_kb.router.access import Access
 from agentkernel_kb.router.call import Caller
@@ -258,12 +258,6 @@ def _checked_limits(limits: Limits | None) -> Limits:
 
 def _checked_name(backend: KnowledgeBase) -> str:
     name: object = backend.backend_name
-    if (
-        not isinstance(name, str)
-        or not name.strip()
-        or one_line(name) != name
-        or name != name.strip()
-        or name in _RESERVED_NAMES
-    ):
+    if not isinstance(name, str) or not is_name(name) or name in _RESERVED_NAMES:
         raise AKConfigError(f"{type(backend).__name__}.backend_name must be one line of text and not '*', not {name!r}.")
     return name

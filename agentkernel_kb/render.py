@@ -38,6 +38,8 @@ _JSON_INTEGER = 2**63
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _LINE_BREAKS = re.compile("\r\n|[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
+# They show what follows in another order, so that one name can look like another: https://unicode.org/reports/tr9/ (2.1-2.6).
+_DIRECTIONS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _CONTINUATION = "\n  | "
 
 
@@ -49,6 +51,16 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """Return `text` cleaned, on one line."""
     return clean(text).replace("\n", " ")
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a text can name something: one line without outer blanks, and nothing that shows it as another one."""
+    return bool(text) and text == text.strip() and one_line(text) == text and not _DIRECTIONS.search(text)
+
+
+def name_shown(text: str) -> str:
+    r"""Return a text on one line that reads as it stands: what would turn its characters round is shown as `\u202e`."""
+    return _DIRECTIONS.sub(lambda found: f"\\u{ord(found[0]):04x}", one_line(text))
 
 
 def to_text(value: object) -> str:

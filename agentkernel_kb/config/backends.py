@@ -15,7 +15,7 @@ from agentkernel_kb.config.source import Source, did_you_mean
 from agentkernel_kb.config.values import MISSING, checked, said
 from agentkernel_kb.errors import AKConfigError, KnowledgeDependencyError
 from agentkernel_kb.registry import backend_names
-from agentkernel_kb.render import one_line
+from agentkernel_kb.render import is_name
 
 RESERVED = ("*", "description", "instructions")
 """Names that mean something else: every backend, and the two keys of an agent that are no backends."""
@@ -80,7 +80,7 @@ def name_findings(name: str, key: Key) -> list[Finding]:
     """Say what is wrong with the name of a backend."""
     if name in RESERVED:
         return [Finding(key, f"a backend can't be called '{name}': the name is reserved. Give it another one.")]
-    if not name.strip() or name != name.strip() or one_line(name) != name:
+    if not is_name(name):
         return [Finding(key, "a backend is named by one line of text without blanks around it.")]
     return []
 

@@ -10,8 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentkernel_kb.config.faults import Finding, Key
 from agentkernel_kb.config.source import Source, did_you_mean
-from agentkernel_kb.render import one_line
+from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.render import is_name
 from agentkernel_kb.router.redaction import redact
+from agentkernel_kb.store.uri import s3_place
 
 Role = Literal["consumer", "producer", "curator"]
 """What an agent is to a bundle. Producer and curator may do the same, and are told to do different things."""
@@ -106,7 +108,7 @@ def _faults_between_agents(data: Any, key: Key) -> Iterator[Finding]:
         return
     for name, database in cast("Mapping[Any, Any]", databases).items():
         here = (*key, "databases", str(name))
-        if name == "*" or not str(name).strip() or one_line(str(name)) != str(name):
+        if name == "*" or not is_name(str(name)):
             yield Finding(here, "a database is named by one line of text, and not '*'.")
         if isinstance(database, Mapping):
             yield from _faults_of(str(name), cast("Mapping[str, Any]", database), here)
@@ -128,13 +130,20 @@ def _disagreement(name: str, kind: str, uri: str, here: Key) -> Iterator[Finding
     scheme = found[1].lower() if found else ""
     if kind == "local" and scheme not in ("", "file"):
         yield Finding(here, f"database '{name}' is of type local, and its uri {uri} is not: it starts with {scheme}:.")
-    elif kind == "s3" and not uri.startswith("s3://"):
+    elif kind == "s3" and not _is_s3(uri):
         yield Finding(here, f"database '{name}' is of type s3, and its uri {uri} is not s3://bucket/prefix.")
     elif kind not in ("local", "s3") and not _DOTTED.fullmatch(kind):
         hint = did_you_mean(kind, ("local", "s3"))
         yield Finding(
             (*here, "type"), f"'{kind}' is neither local nor s3 nor the dotted path of a DocumentStore subclass.{hint}"
         )
+
+
+def _is_s3(uri: str) -> bool:
+    try:
+        return uri.startswith("s3://") and bool(s3_place(uri))
+    except AKConfigError:
+        return False
 
 
 def _listed(agents: object) -> list[object]:

@@ -14,7 +14,7 @@ from agentkernel_kb.config.source import did_you_mean
 from agentkernel_kb.config.standing import standing_for
 from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError
 from agentkernel_kb.model import KnowledgeCapabilities
-from agentkernel_kb.store.uri import SCHEMES
+from agentkernel_kb.store.uri import SCHEMES, s3_place
 
 if TYPE_CHECKING:
     from agentkernel_kb.store.base import DocumentStore
@@ -83,6 +83,8 @@ def _check_uri(uri: str) -> None:
     if found and found[1].lower() not in SCHEMES:
         known = "a folder, file:///…, s3://bucket/prefix or python:package.module.Class"
         raise AKConfigError(f"its uri is {known}, and starts with {found[1]}:.{did_you_mean(found[1], SCHEMES)}")
+    if found and found[1].lower() == "s3":
+        s3_place(uri)
 
 
 def _store(uri: str, folder: Path) -> DocumentStore:

@@ -15,7 +15,7 @@ from agentkernel_kb.config.source import did_you_mean, listed
 from agentkernel_kb.config.values import call_reporting, said, unknown_keys
 from agentkernel_kb.errors import AKConfigError
 from agentkernel_kb.model import KnowledgeCapabilities, Operation
-from agentkernel_kb.render import one_line
+from agentkernel_kb.render import is_name
 from agentkernel_kb.router.access import Access
 
 Scalar = str | int | float | bool
@@ -78,7 +78,7 @@ def parse_agents(agents: Mapping[str, Any], backends: Collection[str], findings:
 
 def _agent(name: str, given: Any, backends: Collection[str], findings: list[Finding]) -> Agent:
     key = ("agents", name)
-    if not name.strip() or one_line(name) != name or name != name.strip():
+    if not is_name(name):
         findings.append(Finding(key, "an agent is named by one line of text without blanks around it."))
     if given is None:
         return Agent(name, {})

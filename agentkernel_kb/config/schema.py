@@ -24,7 +24,7 @@ _OBJECT = {"type": "string", "pattern": f"^{REFERENCE}", "description": "An obje
 _TEXT = {"type": "string"}
 _TEXTS = {"type": ["string", "object"], "additionalProperties": _TEXT, "minProperties": 1}
 _MAPPING = {"type": "object"}
-_NAME = {"pattern": r"^\S(.*\S)?$", "not": {"enum": list(RESERVED)}}
+_NAME = {"pattern": r"^(?!.*[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069])\S(.*\S)?$", "not": {"enum": list(RESERVED)}}
 _SCALAR = {"type": ["string", "number", "boolean"]}
 
 

@@ -17,7 +17,7 @@ from agentkernel_kb.config.faults import ConfigurationError, Fault, Finding, Key
 from agentkernel_kb.config.overlay import laid_over, origin
 from agentkernel_kb.config.variables import Variables
 from agentkernel_kb.near import hint
-from agentkernel_kb.render import one_line
+from agentkernel_kb.render import name_shown
 
 _MOST_HINTS = 200
 _MOST_LISTED = 30
@@ -155,7 +155,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def _told(text: str) -> str:
-    return _LOGIN.sub(r"\1***", one_line(text))
+    return _LOGIN.sub(r"\1***", name_shown(text))
 
 
 def _as_read(value: Any) -> Any:

@@ -62,6 +62,18 @@ def store_class(name: str) -> type[DocumentStore]:
     return loaded
 
 
+def s3_place(uri: str) -> tuple[str, str]:
+    """Return the bucket and the prefix of an S3 URI.
+
+    Raises:
+        AKConfigError: It names no bucket.
+    """
+    bucket, _, prefix = uri.partition(":")[2].removeprefix("//").partition("/")
+    if not uri[2:].startswith("://") or not _BUCKET.fullmatch(bucket):
+        raise AKConfigError("An S3 URI is s3://bucket/prefix; credentials and endpoint come from the environment.")
+    return bucket, prefix
+
+
 def _local(path: str, **options: Any) -> DocumentStore:
     from agentkernel_kb.store.local import LocalDocumentStore  # It knows the base, which leads here.
 
@@ -83,10 +95,7 @@ def _file(uri: str, **options: Any) -> DocumentStore:
 def _s3(uri: str, **options: Any) -> DocumentStore:
     from agentkernel_kb.store.s3 import S3DocumentStore
 
-    bucket, _, prefix = uri.partition(":")[2].removeprefix("//").partition("/")
-    if not uri[2:].startswith("://") or not _BUCKET.fullmatch(bucket):
-        raise AKConfigError("An S3 URI is s3://bucket/prefix; credentials and endpoint come from the environment.")
-    return _made(S3DocumentStore, (bucket, prefix), options)
+    return _made(S3DocumentStore, s3_place(uri), options)
 
 
 def _python(uri: str, **options: Any) -> DocumentStore:

@@ -163,7 +163,7 @@ class _Walk:
         if stat.S_ISREG(mode):
             return _Entry(name, name, is_folder=False, is_link=True)
         if not stat.S_ISDIR(mode):
-            return self._skip(frame, name, "is a symbolic link to nothing that is a document or a folder")
+            return self._skip(frame, name, "is a symbolic link to nothing that is a document, or a folder beneath the root")
         if frame.is_beneath_link:  # A few links to one another would otherwise stand for a tree without an end.
             return self._skip(frame, name, "is a symbolic link to a folder beneath another one")
         return _Entry(f"{name}/", name, is_folder=True, is_link=True)

@@ -41,6 +41,8 @@ SEEN_BY_CHECK_ALONE = {
     "okf_agent_misspelt": "a warning",
     "okf_both_roles": "two lists that contradict each other",
     "okf_collision": "two sections that contradict each other",
+    "okf_uri_bucket": "what stands in a text",
+    "okf_database_bucket": "what stands in a text",
     "okf_uri_scheme": "what stands in a text",
     "okf_type_disagrees": "two values that contradict each other",
     "on_failure_contradiction": "two values that contradict each other",

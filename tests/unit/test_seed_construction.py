@@ -28,7 +28,7 @@ def test_a5_other_arguments_of_the_wrong_type_are_errors(wrong):
         KnowledgeBuilder([lake()], **wrong)
 
 
-@pytest.mark.parametrize("name", ["", " ", "a\nb", " a", "*", None, 5])
+@pytest.mark.parametrize("name", ["", " ", "a\nb", " a", "*", "a\u202eb", None, 5])
 def test_a5_a_name_that_cannot_be_told_apart_is_an_error(name):
     class Odd(FakeKnowledgeBase):
         @property
