@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.errors import AKConfigError, UnsupportedKnowledgeOperationError
 from agentkernel_kb.rag.chunk import origin_of
 from agentkernel_kb.rag.embedding import Embedding
 from agentkernel_kb.rag.entry import Entry
@@ -226,10 +227,17 @@ class Indexer:
         return {name: owner for name, owner in owners.items() if owner not in own}
 
     async def places(self, known: Mapping[str, Entry]) -> AbstractSet[str]:
-        """Return names and whole paths of what is noted; where nothing is, as after a restart, the sources that there are."""
+        """Return names and whole paths of what is noted; where nothing is, as after a restart, the sources that there are.
+
+        Of other scopes there is none among them. Where a store cannot tell those of one scope, nothing is deleted as missing.
+        """
         if known:
             return {name for origin, entry in known.items() for name in (origin, entry.identity) if name}
-        return set(await self.store.list_sources()) if not self.scope else set()
+        if not self.scope:
+            return set(await self.store.list_sources())
+        with suppress(UnsupportedKnowledgeOperationError):
+            return {source for source, _ in await self.ledger.held(self.scope) if source}
+        return set()
 
     async def missing(self, run: Run, known: Mapping[str, Entry]) -> tuple[list[str], list[str]]:
         """Return the sources, and the documents without one, that are indexed here and a run did not see.

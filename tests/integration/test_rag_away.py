@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,14 @@ class Plain:
 
     def __init__(self, inner: InMemoryVectorStore) -> None:
         self.upsert, self.delete, self.search, self.list_sources = inner.upsert, inner.delete, inner.search, inner.list_sources
+
+
+class Listing(Plain):
+    """One that lists its documents, too."""
+
+    def __init__(self, inner: InMemoryVectorStore) -> None:
+        super().__init__(inner)
+        self.list_documents = inner.list_documents
 
 
 @pytest.fixture(params=STORES)
@@ -104,6 +113,24 @@ def test_a_store_without_notes_loses_nothing_after_a_restart(
         (tmp_path / "docs").mkdir()
     report = create_knowledge("vector", store=Plain(shared)).sync.refresh(source, delete_missing=True)
     assert ([each.source for each in report.failed], report.deleted) == ([source], 0)
+
+
+@pytest.mark.parametrize("source", ["docs", "docs/"])
+def test_a_tenant_in_a_store_without_notes_loses_nothing_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+):
+    pages(tmp_path / "docs")
+    monkeypatch.chdir(tmp_path)
+    shared = InMemoryVectorStore()
+    opened = partial(create_knowledge, "vector", where={"tenant": "a"})
+    opened(store=Listing(shared)).sync.add("docs")
+    shutil.rmtree(tmp_path / "docs")
+    (tmp_path / "docs").mkdir()
+    report = opened(store=Listing(shared)).sync.refresh(source, delete_missing=True)
+    assert ([each.source for each in report.failed], report.deleted) == ([source], 0)
+    (tmp_path / "docs").rmdir()
+    other = create_knowledge("vector", store=Listing(shared), where={"tenant": "b"})
+    assert other.sync.refresh("docs", delete_missing=True).failed == []  # To another one it is a word as any other.
 
 
 def test_what_is_left_out_of_the_sources_is_deleted(knowledge: Knowledge, tmp_path: Path):
