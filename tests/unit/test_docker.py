@@ -45,6 +45,14 @@ def test_a_server_has_a_health_check_that_others_wait_for(name: str):
         assert COMPOSE["services"][tool]["depends_on"][name] == {"condition": "service_healthy"}
 
 
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_health_check_that_needs_bash_asks_for_it(name: str):
+    """`CMD-SHELL` runs `sh`, which is dash in images made from Debian and knows no /dev/tcp."""
+    shell, *command = COMPOSE["services"][name]["healthcheck"]["test"]
+    assert shell in ("CMD", "CMD-SHELL")
+    assert "/dev/tcp" not in command[-1] or (shell, command[0]) == ("CMD", "bash")
+
+
 def test_every_tag_is_pinned():
     assert all(re.search(r":\d", service["image"]) for service in COMPOSE["services"].values() if "image" in service)
 
