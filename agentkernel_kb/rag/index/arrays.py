@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress
 from operator import mul
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 Scores = Any
 """One number for each slot: a list of floats, or an array of numpy."""
@@ -24,6 +24,9 @@ Slots = Any
 
 Values = Any
 """One number for each of some slots, in their order."""
+
+Vectors: TypeAlias = "memoryview[float]"
+"""The vectors of all slots, one after the other, in single precision."""
 
 MARGIN = 1e-5
 """What an estimate may be wrong by."""
@@ -83,11 +86,11 @@ class Arithmetic(Protocol):
         """Return the scores of some slots."""
         ...
 
-    def cosines(self, vectors: array[float], query: array[float], slots: Slots) -> Values:
+    def cosines(self, vectors: Vectors, query: array[float], slots: Slots) -> Values:
         """Return about the product of the vector of some slots with a query's, at least 0; all are of length 1, or zero."""
         ...
 
-    def exact(self, vectors: array[float], query: array[float], slots: Sequence[int]) -> list[float]:
+    def exact(self, vectors: Vectors, query: array[float], slots: Sequence[int]) -> list[float]:
         """Return the product of the vector of some slots with a query's, at least 0, rounded to six digits."""
         ...
 
@@ -145,12 +148,12 @@ class PlainArithmetic:
         """Return the scores of some slots."""
         return list[float](map(scores.__getitem__, slots))
 
-    def cosines(self, vectors: array[float], query: array[float], slots: Slots) -> Values:
+    def cosines(self, vectors: Vectors, query: array[float], slots: Slots) -> Values:
         """Return the product of the vector of some slots with a query's."""
         size, view = len(query), memoryview(vectors)
         return [max(0.0, math.fsum(map(mul, view[slot * size : slot * size + size], query))) for slot in slots]
 
-    def exact(self, vectors: array[float], query: array[float], slots: Sequence[int]) -> list[float]:
+    def exact(self, vectors: Vectors, query: array[float], slots: Sequence[int]) -> list[float]:
         """Return the product of the vector of some slots with a query's, at least 0, rounded to six digits."""
         return [round(value, _ROUNDED) for value in self.cosines(vectors, query, slots)]
 
@@ -220,7 +223,7 @@ class NumpyArithmetic:
         """Return the scores of some slots."""
         return scores if len(slots) == len(scores) else scores[slots]
 
-    def cosines(self, vectors: array[float], query: array[float], slots: Slots) -> Values:
+    def cosines(self, vectors: Vectors, query: array[float], slots: Slots) -> Values:
         """Return about the product of the vector of some slots with a query's."""
         matrix, asked = self._matrix(vectors, query), self._np.frombuffer(query, dtype=self._np.float32)
         every = len(slots) * 4 > len(matrix)  # A pass over all of them is quicker than a copy of many.
@@ -228,7 +231,7 @@ class NumpyArithmetic:
         found = self._np.einsum("ij,j->i", matrix if every else matrix[slots], asked)
         return self._np.maximum(self.taken(found, slots) if every else found, 0)
 
-    def exact(self, vectors: array[float], query: array[float], slots: Sequence[int]) -> list[float]:
+    def exact(self, vectors: Vectors, query: array[float], slots: Sequence[int]) -> list[float]:
         """Return the product of the vector of some slots with a query's, at least 0, rounded to six digits."""
         np, matrix = self._np, self._matrix(vectors, query)
         asked, found = np.frombuffer(query, dtype=np.float32).astype(np.float64), list[float]()
@@ -262,7 +265,7 @@ class NumpyArithmetic:
         """Return the least of the best."""
         return float(self._np.partition(values, len(values) - most)[len(values) - most])
 
-    def _matrix(self, vectors: array[float], query: array[float]) -> Any:
+    def _matrix(self, vectors: Vectors, query: array[float]) -> Any:
         return self._np.frombuffer(vectors, dtype=self._np.float32).reshape(-1, len(query))
 
 

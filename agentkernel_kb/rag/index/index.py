@@ -15,6 +15,7 @@ from agentkernel_kb.rag.index.diversity import diverse
 from agentkernel_kb.rag.index.feedback import FEEDBACK_CHUNKS, FEEDBACK_SHARE, suggested
 from agentkernel_kb.rag.index.table import ChunkTable, Metadata
 from agentkernel_kb.rag.index.terms import Population, TermIndex
+from agentkernel_kb.rag.index.vectors import VectorBuffer
 from agentkernel_kb.rag.protocols import SearchMode
 from agentkernel_kb.rag.where import Filter
 
@@ -77,7 +78,7 @@ class ChunkIndex:
         self.dimensions = dimensions
         self.table = ChunkTable()
         self.terms = TermIndex()
-        self._vectors: array[float] = array("f")
+        self._vectors = VectorBuffer()
         self._use = use or arithmetic()
         self._selections: dict[str, _Selection] = {}
 
@@ -110,14 +111,16 @@ class ChunkIndex:
         self.check_vector(vector)
         if self.dimensions is None and len(vector):
             self.dimensions = len(vector)
-            self._vectors.extend([0.0] * (len(self.table) * self.dimensions))
+            self._vectors.extend_zeros(len(self.table) * self.dimensions)
         if (old := self.table.slot_of(chunk_id)) is not None:
             self.drop(old)
         slot = self.table.add(chunk_id, document_id, source, metadata)
         self.terms.add(counts)
         self._selections.clear()
-        if self.dimensions is not None:
-            self._vectors.extend(vector if len(vector) else array("f", bytes(4 * self.dimensions)))
+        if len(vector):
+            self._vectors.extend(vector)
+        else:
+            self._vectors.extend_zeros(self.dimensions or 0)
         return slot
 
     def drop(self, slot: int) -> None:
@@ -144,7 +147,7 @@ class ChunkIndex:
     def vector(self, slot: int) -> array[float]:
         """Return the vector of a slot; zeros where it has none."""
         size = self.dimensions or 0
-        return self._vectors[slot * size : (slot + 1) * size]
+        return self._vectors.part(slot * size, (slot + 1) * size)
 
     def search(self, asked: Asked) -> list[tuple[int, float]]:
         """Return slots with their scores in [0, 1], best first, of equal ones the one whose id comes first.
@@ -176,7 +179,7 @@ class ChunkIndex:
         if vector is not None:
             if by_vector < 1:
                 slots, values = use.reaching(slots, values, by_vector, asked.candidates)
-            values = use.plus(values, use.cosines(self._vectors, vector, slots), by_vector)
+            values = use.plus(values, use.cosines(self._vectors.numbers, vector, slots), by_vector)
         best = use.best(slots, values, asked.floor, asked.candidates)
         if vector is not None:
             best = self._exactly([slot for slot, _ in best], words, vector, by_vector)
@@ -184,7 +187,7 @@ class ChunkIndex:
 
     def _exactly(self, slots: Sequence[int], words: Scores, vector: array[float], by_vector: float) -> list[tuple[int, float]]:
         """Return slots with their scores, where `_found` has estimated them."""
-        likeness = self._use.exact(self._vectors, vector, slots)
+        likeness = self._use.exact(self._vectors.numbers, vector, slots)
         scores = (float(words[slot]) * (1 - by_vector) + near * by_vector for slot, near in zip(slots, likeness, strict=True))
         return list(zip(slots, scores, strict=True))
 
