@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,8 @@ from agentkernel_kb.errors import AKConfigError
 
 DEFAULT_PATH = "./chroma_db"
 DEFAULT_PORT = 8000
+_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^`|~\w]+", re.ASCII)
+"""Source: RFC 9110 §5.6.2."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +46,11 @@ class ServerArguments:
         if port is not None and (not isinstance(port, int) or isinstance(port, bool) or not 1 <= port <= 65_535):
             raise AKConfigError(f"'{subject}': port must be a whole number from 1 to 65535, not {port!r}.")
         if headers is not None and not (
-            isinstance(headers, Mapping)
-            and all(isinstance(part, str) for pair in cast("Mapping[object, object]", headers).items() for part in pair)
+            isinstance(headers, Mapping) and all(_is_header(*pair) for pair in cast("Mapping[object, object]", headers).items())
         ):
-            raise AKConfigError(f"'{subject}': headers must map names to values, both strings.")
+            raise AKConfigError(
+                f"'{subject}': headers must map names to values, both strings of printable ASCII without outer blanks."
+            )
 
 
 def check_plain_arguments(
@@ -107,6 +111,12 @@ def choose_source(
         raise AKConfigError(f"'{subject}': persist_path and host exclude each other; leave out one.")
     server.check(subject)
     return Server(server.host, server.port or DEFAULT_PORT, server.ssl, server.headers or {}, options)
+
+
+def _is_header(name: object, value: object) -> bool:
+    if not isinstance(name, str) or not isinstance(value, str) or not _HEADER_NAME.fullmatch(name):
+        return False
+    return value.isascii() and value.isprintable() and value == value.strip()
 
 
 def _is_finite_number(value: object) -> bool:

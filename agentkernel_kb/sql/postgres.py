@@ -139,6 +139,8 @@ def _checked_parameters(url: URL) -> dict[str, str]:
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+    if "@" in (url.host or "")[1:] or "@" in (url.database or ""):  # What is taken for a host is a part of the password then.
+        raise AKConfigError("The URL of a PostgreSQL database has an '@' too many: in a user or password it is written %40.")
     given: dict[str, Any] = {
         **url.translate_connect_args(username="user", database="dbname"),
         **{name: value if isinstance(value, str) else ",".join(value) for name, value in url.query.items()},

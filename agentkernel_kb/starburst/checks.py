@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -46,7 +47,7 @@ def _are_tags(tags: object) -> bool:
 
 
 def _are_headers(value: object) -> bool:
-    return _is_mapping(value, _is_carried)
+    return _is_mapping(value, _is_carried) and all(map(_HEADER_NAME.fullmatch, cast("Mapping[str, str]", value)))
 
 
 def _are_properties(value: object) -> bool:
@@ -93,6 +94,9 @@ def _is_zone(name: object) -> bool:
         return False
     return True
 
+
+_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^`|~\w]+", re.ASCII)
+"""Source: RFC 9110 §5.6.2."""
 
 _HEADER = "that an HTTP header can carry: printable Latin characters without outer blanks."
 _WANTED: Mapping[str, tuple[Callable[[object], bool], str]] = {

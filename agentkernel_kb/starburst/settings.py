@@ -53,7 +53,7 @@ class Settings:
     client_tags: tuple[str, ...] = ()
     roles: Mapping[str, str] | str | None = None
     timezone: str | None = None
-    session_properties: Mapping[str, str] = field(default_factory=dict[str, str])
+    session_properties: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     extra_credential: Sequence[tuple[str, str]] = field(default=(), repr=False)
     http_headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 

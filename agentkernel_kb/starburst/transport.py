@@ -14,7 +14,13 @@ from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
 from agentkernel_kb.deadline import Deadline
-from agentkernel_kb.errors import KnowledgeConnectionError, KnowledgeError, KnowledgeQueryError, KnowledgeTimeoutError
+from agentkernel_kb.errors import (
+    AKConfigError,
+    KnowledgeConnectionError,
+    KnowledgeError,
+    KnowledgeQueryError,
+    KnowledgeTimeoutError,
+)
 from agentkernel_kb.starburst.failures import DroppedError, meaning_of_status
 from agentkernel_kb.starburst.settings import Settings
 
@@ -67,6 +73,7 @@ class BoundedSession(requests.Session):
             KnowledgeTimeoutError: Time was out.
             KnowledgeConnectionError: The server cannot be reached, or does not let us in.
             KnowledgeQueryError: The response is larger than any is allowed to be.
+            AKConfigError: A certificate or key to log in with is not there.
         """
         left = self._deadline.left()
         if not left:
@@ -81,6 +88,12 @@ class BoundedSession(requests.Session):
             self._read(response)
         except requests.RequestException as error:
             raise self._meaning_of(error) from error
+        except KnowledgeError:
+            raise
+        except OSError as error:  # `requests` looks for these files before it connects.
+            raise AKConfigError(
+                "A certificate or key that auth= or the environment (REQUESTS_CA_BUNDLE) names is not there or cannot be read."
+            ) from error
         is_query = request.method != "POST"
         failed = meaning_of_status(response.status_code, self._settings.address, acts_for=self._acts_for, is_query=is_query)
         if failed is not None and request.method != "DELETE":

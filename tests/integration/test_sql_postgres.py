@@ -328,6 +328,13 @@ def test_a_parameter_that_is_none_is_an_error_without_its_value(query: str) -> N
     assert "hunter2" not in f"{error.value!r} {error.value}"
 
 
+@pytest.mark.parametrize("password", ["a@hunter2", "a@hunter2/b", "a/@hunter2", "@hunter2"])
+def test_a_password_that_is_taken_for_a_host_is_an_error_that_does_not_show_it(password: str) -> None:
+    with pytest.raises(AKConfigError, match="an '@' too many: in a user or password it is written %40") as error:
+        SQLManager(f"postgresql://kb:{password}@127.0.0.1:1/x", connect="lazy")
+    assert "hunter2" not in str(error.value)
+
+
 def test_close_ends_the_connections_on_the_server(url: str) -> None:
     count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'closing'"
     manager = SQLManager(f"{url}?application_name=closing")

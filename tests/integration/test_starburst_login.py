@@ -21,6 +21,7 @@ import requests.auth
 import trino.auth
 
 from agentkernel_kb import (
+    AKConfigError,
     KnowledgeBackendError,
     KnowledgeBuilder,
     KnowledgeConnectionError,
@@ -237,6 +238,14 @@ def test_an_expired_certificate_is_untrusted(tmp_path: Path) -> None:
     with endpoint(answers(200), expired) as port, pytest.raises(KnowledgeConnectionError, match="certificate") as caught:
         StarburstManager("127.0.0.1", port, "kb", SECRET, verify=str(expired))
     assert caught.value.state == "untrusted"
+
+
+@pytest.mark.parametrize("missing", ["cert", "key"])
+def test_a_certificate_to_log_in_with_that_is_not_there_is_said(certificate: Path, missing: str) -> None:
+    files = {"cert": str(certificate), "key": str(certificate), missing: "/not/there.pem"}
+    auth = trino.auth.CertificateAuthentication(files["cert"], files["key"])
+    with pytest.raises(AKConfigError, match=r"A certificate or key that auth= or the environment \(REQUESTS_CA_BUNDLE\) names"):
+        StarburstManager("127.0.0.1", free_port(), "kb", auth=auth, verify=str(certificate))
 
 
 def test_a_certificate_of_unknown_making_is_untrusted(certificate: Path) -> None:

@@ -110,6 +110,7 @@ def test_where_the_server_is(arguments: tuple[Any, ...], options: dict[str, Any]
         ({"extra_credential": SECRET}, "takes extra_credential as a list of pairs"),
         ({"http_headers": {"X-Token": f"{SECRET}\n"}}, "takes http_headers as a mapping of names to texts"),
         ({"http_headers": {"X-Token": f"{SECRET}中"}}, "takes http_headers as a mapping of names to texts"),
+        ({"http_headers": {"X:Token": SECRET}}, "takes http_headers as a mapping of names to texts"),
         ({"http_headers": {"": SECRET}}, "takes http_headers as a mapping of names to texts"),
         ({"timezone": "Mars/Olympus"}, "does not know the time zone 'Mars/Olympus'"),
         ({"table_name": "nation"}, "table_name needs a catalog and a schema"),
