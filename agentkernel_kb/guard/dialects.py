@@ -71,6 +71,7 @@ class GuardDialect:
             tells nothing about the function.
         clauses: Classes of the parser's tree that belong to reads of this dialect besides those of all.
         tree_check: What it asks of the tree; it returns the reason, the node and the part that it refuses, or `None`.
+        recursion_rounds: How often the engine writes out a common table expression that names itself, before it starts.
     """
 
     name: str
@@ -101,6 +102,7 @@ class GuardDialect:
     shown_to_parser: Callable[[Sequence[Token]], Sequence[Replacement]] = _nothing_to_replace
     lexical_check: TokenCheck = _nothing_to_refuse
     tree_check: Callable[[Expr], tuple[str, Expr, str] | None] = _nothing_to_refuse
+    recursion_rounds: int = 1
 
     @cached_property
     def lexer(self) -> Lexer:

@@ -159,7 +159,7 @@ def _prove(statement: str, rules: GuardDialect, allowed: frozenset[tuple[str, ..
     aliases = _check_functions(query, rules, allowed)
     tree = parsed_tree(_text_for_parser(lexed.text, query, rules), query, rules)
     check_tree(tree, rules, allowed)
-    check_planning(tree)
+    check_planning(tree, rules.recursion_rounds)
     _check_aliases(aliases, tree, rules)
     if len(query) < len(tokens):  # The rows of an explanation are not those of the query.
         return ReadStatement(tables=names_of_tables(tree, rules))

@@ -13,7 +13,7 @@ from agentkernel_kb.guard.dialects import GuardDialect, Replacement
 from agentkernel_kb.guard.lexer import Lexer, LexicalRules, Token
 from agentkernel_kb.guard.tree import HIDDEN_REASON
 from agentkernel_kb.guard.trino_functions import TRINO_FUNCTIONS, TRINO_TABLE_FUNCTIONS
-from agentkernel_kb.guard.trino_sizes import check_sizes
+from agentkernel_kb.guard.trino_sizes import ROUNDS_OF_A_RECURSION, check_sizes
 
 _RULES = LexicalRules(
     comment=r"--[^\n\r]*+|/\*.*?\*/",
@@ -231,4 +231,5 @@ TRINO = GuardDialect(
     statements={"DESC": _check_describe, "DESCRIBE": _check_describe, "SHOW": _check_show},
     shown_to_parser=_as_queries,
     lexical_check=_check_tokens,
+    recursion_rounds=ROUNDS_OF_A_RECURSION,
 )

@@ -10,16 +10,32 @@ from agentkernel_kb.errors import KnowledgeGuardError
 from agentkernel_kb.guard.lexer import Token
 from agentkernel_kb.guard.trino_arguments import Lambda, letters_in, literal_in, number_in, paths_in, split_arguments
 from agentkernel_kb.guard.trino_groups import Group, Node, text_of
-from agentkernel_kb.guard.trino_kinds import ALL, COMPARED, COUNTED, ELEMENT, ONE, PIECES, SMALL, SORTED, SOUGHT, TIMES
+from agentkernel_kb.guard.trino_kinds import (
+    ALL,
+    COMPARED,
+    COUNTED,
+    CROSSED,
+    ELEMENT,
+    ONE,
+    PIECES,
+    SMALL,
+    SORTED,
+    SOUGHT,
+    TIMES,
+    UNREAD,
+)
 from agentkernel_kb.guard.trino_kinds import GATHERED as GATHERING
+from agentkernel_kb.guard.trino_kinds import SKETCHED as SKETCHING
 from agentkernel_kb.guard.trino_replacements import growth_of, replacements
 from agentkernel_kb.guard.trino_texts import path_growth, template_size
 from agentkernel_kb.guard.trino_values import (
     GATHERED,
     MOST,
     NOTHING,
+    SKETCHED,
     Size,
     array,
+    as_json,
     either,
     text,
     times,
@@ -33,8 +49,10 @@ MAX_KEPT = 10_000
 MAX_ZOOM = 6
 _ENTRIES = 10_000  # Trino's own bound for `sequence` and `repeat`.
 _BYTES_A_STEP = 64
+_BYTES_A_PAIR = 4096  # A corner of 64 bytes with one of another geometry.
 _SORT_STEPS = 16
 _GROWTH_ROUNDS = 64
+_OF_JSON = frozenset(["json_array", "json_object"])
 _CELL_BYTES = 40  # A cell of `bar`, with its colour.
 
 DOCUMENT = "\0document"
@@ -131,21 +149,25 @@ class Calls(ABC):
     def _of_kind(self, group: Group, local: Mapping[str, Size]) -> Size:
         name = group.called
         sizes, body = self._arguments(group, local)
-        if name in SOUGHT:
+        if name not in UNREAD:
+            self.spend(sum(size.bytes for size in sizes) // _BYTES_A_STEP, group.where)
+        if name in SOUGHT | CROSSED:
             first, second = ([*sorted((size.bytes for size in sizes), reverse=True), 0, 0])[:2]
-            self.spend(first * second // _BYTES_A_STEP, group.where)
+            self.spend(first * second // (_BYTES_A_STEP if name in SOUGHT else _BYTES_A_PAIR), group.where)
         if name in SORTED:
             self.spend(either(*sizes).count * _SORT_STEPS, group.where)
         if name in SMALL or name in COMPARED:
             return SMALL_VALUE
         if name in ELEMENT:
             return either(*(size.largest for size in sizes))
-        if name in GATHERING:
-            element = either(*sizes)
-            return Size(max(GATHERED.bytes, element.bytes), GATHERED.count, element)
+        if name in GATHERING | SKETCHING:
+            element, whole = either(*sizes), GATHERED if name in GATHERING else SKETCHED
+            return Size(max(whole.bytes, element.bytes), whole.count, element)
         if name in PIECES:
             whole = either(*sizes)
             return Size(whole.bytes * 9, whole.bytes, text(whole.bytes))
+        if name in _OF_JSON:
+            return as_json(together(*sizes, text(50)))
         if name in TIMES:
             return times(together(*sizes, text(50)), TIMES[name])
         if name in ONE:
@@ -193,7 +215,7 @@ class Calls(ABC):
         if kind in ("varchar", "varbinary"):
             return text(max(32, size.bytes))
         if kind == "json":
-            return times(size, 3)
+            return as_json(size)
         return times(size, 1 + letters_in(target) // 32)  # The names of a row's fields come back with each row, as in JSON.
 
     def _array_join(self, group: Group, local: Mapping[str, Size]) -> Size:

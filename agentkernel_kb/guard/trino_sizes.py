@@ -10,7 +10,7 @@ nothing is a column of a table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from agentkernel_kb.errors import KnowledgeGuardError
 from agentkernel_kb.guard.lexer import Token
@@ -18,13 +18,17 @@ from agentkernel_kb.guard.trino_calls import DOCUMENT, Calls
 from agentkernel_kb.guard.trino_groups import RESERVED, Group, Node, all_groups, grouped, text_of
 from agentkernel_kb.guard.trino_kinds import SIZED_NAMES
 from agentkernel_kb.guard.trino_matching import check_matching
+from agentkernel_kb.guard.trino_sequences import check_sequences
+from agentkernel_kb.guard.trino_sketches import SKETCHES, check_sketches
 from agentkernel_kb.guard.trino_texts import MAX_PATTERN, pattern_size
 from agentkernel_kb.guard.trino_values import NOTHING, SMALL, STORED, Size, array, either, text, together
+from agentkernel_kb.guard.trino_windows import check_windows
 
 MAX_VISITS = 40_000
-_ROUNDS_OF_A_RECURSION = 11  # Trino's `max_recursion_depth` is 10.
+ROUNDS_OF_A_RECURSION = 11  # Trino's `max_recursion_depth` is 10.
 
 _SEPARATORS = RESERVED | frozenset([",", ";", ":", "=", "<>", "!=", "<", ">", "<=", ">=", "=>", "->", "?", "|", "$", "^"])
+_BYTES_A_STEP = 64
 _ARITHMETIC = frozenset(["+", "-", "*", "/", "%"])
 _QUERIES = frozenset(["SELECT", "VALUES", "TABLE"])
 _SOURCES = frozenset(["json_table", "match_recognize", "unnest"])
@@ -47,8 +51,16 @@ def check_sizes(tokens: Sequence[Token]) -> None:
             raise KnowledgeGuardError(reason, part=group.where.shown, position=group.where.start)
     steps = sum(token.keyword in _QUERIES or token.name in _SOURCES for token in tokens)
     is_recursive = any(token.keyword == "RECURSIVE" for token in tokens)
-    _Sizes(parts).settle(max(1, steps) * (_ROUNDS_OF_A_RECURSION if is_recursive else 1) + 1)
+    sizes = _Sizes(parts)
+    sizes.settle(max(1, steps) * (ROUNDS_OF_A_RECURSION if is_recursive else 1) + 1)
     check_matching(parts)
+    words = {token.text.strip('"').lower() for token in tokens}
+    if "over" in words:
+        check_windows(parts, tokens, sizes.known)
+    if words & SKETCHES:
+        check_sketches(parts, tokens, sizes.known)
+    if "sequence" in words:
+        check_sequences(parts)
 
 
 class _Sizes(Calls):
@@ -64,6 +76,11 @@ class _Sizes(Calls):
         self._found: dict[str, Size] = {}
         self._visits = 0
 
+    @property
+    def known(self) -> Collection[str]:
+        """The names that the statement gives to values."""
+        return self._known.keys() | self._found.keys()
+
     def settle(self, rounds: int) -> None:
         for _ in range(rounds):
             self.steps, self._found = 0, {}
@@ -78,6 +95,7 @@ class _Sizes(Calls):
     def value(self, parts: Sequence[Node], local: Mapping[str, Size]) -> Size:
         """Return the size of whatever these parts of the statement stand for: of the largest, where they are several."""
         largest, before, segment, is_named = NOTHING, NOTHING, list[Node](), False
+        matched: tuple[Size, Token] | None = None
         named: list[Node] = []
         for index, part in enumerate([*parts, None]):
             sign = "," if part is None else text_of(part)
@@ -85,8 +103,11 @@ class _Sizes(Calls):
                 segment.append(part)
                 continue
             size = self._alias(named, before, segment, local) if is_named else self._chain(segment, local)
+            if matched is not None:  # Trino holds a pattern of LIKE against a text without looking at the time.
+                self.spend(matched[0].bytes * size.bytes // _BYTES_A_STEP, matched[1])
             largest = either(largest, size)
             before, named, segment, is_named = (size if segment else before), segment, [], sign == "AS"
+            matched = (before, part) if isinstance(part, Token) and sign == "LIKE" else None
         return largest
 
     def _alias(self, named: list[Node], before: Size, segment: list[Node], local: Mapping[str, Size]) -> Size:

@@ -8,6 +8,7 @@ from functools import reduce
 MOST = 10**12
 _DEEPEST = 6
 _SLOT = 8
+_QUOTES = 20_000
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,12 @@ SMALL = Size(8)
 STORED = Size(100, 13, Size(25, 4))
 """What a column of a table counts as: how large it really is, nobody tells."""
 
-GATHERED = Size(10_000, 300, Size(100, 13, Size(25, 4)))
-"""What an aggregate of many rows counts as: it is not larger than the memory that the server gives to a query."""
+GATHERED = Size(34_000, 400, Size(100, 13, Size(25, 4)))
+"""What an aggregate of many rows counts as: it is not larger than the memory that the server gives to a query, of which a
+server of 4 GB survives two copies of it, and not four."""
+
+SKETCHED = Size(10_000, 400, Size(100, 13, Size(25, 4)))
+"""What an aggregate counts as that the server keeps to a megabyte."""
 
 
 def text(size: int) -> Size:
@@ -77,6 +82,12 @@ def times(size: Size, factor: int) -> Size:
     """Return the size of a value in which each part is so many times as large."""
     element = None if size.element is None else times(size.element, factor)
     return Size(min(size.bytes * factor, MOST), size.count, element)
+
+
+def as_json(size: Size) -> Size:
+    """Return how large a value is as JSON: quotes and commas are much beside what is short."""
+    whole = times(size, 3)
+    return Size(min(whole.bytes, size.bytes + _QUOTES), whole.count, whole.element)
 
 
 def _shallow(size: Size, depth: int = _DEEPEST) -> Size:

@@ -69,3 +69,47 @@ def test_the_tables_of_one_join_are_bounded(dialect: str, join: str) -> None:
 def test_joins_in_different_queries_do_not_add_up() -> None:
     part = "SELECT 1 FROM t" + ", t" * 20
     check_read_only(f"{part} UNION ALL {part}", dialect="sqlite")
+
+
+STARS = "SELECT *, * FROM {0}"
+OF_ONE = "SELECT {0}.*, {0}.* FROM {0}"
+JOINED = "SELECT * FROM {0} AS a CROSS JOIN {0} AS b"
+
+
+@pytest.mark.parametrize("dialect", supported_dialects())
+@pytest.mark.parametrize("step", [STARS, OF_ONE, JOINED])
+def test_columns_that_multiply_are_refused(dialect: str, step: str) -> None:
+    with pytest.raises(KnowledgeGuardError, match=r"more than 20,000 columns|more than 2,000 queries"):
+        check_read_only(doubled(step, 18).replace("SELECT x FROM", "SELECT 1 FROM"), dialect=dialect)
+
+
+@pytest.mark.parametrize("dialect", supported_dialects())
+def test_columns_that_multiply_in_subqueries_are_refused(dialect: str) -> None:
+    inner = "t"
+    for level in range(18):
+        inner = f"(SELECT *, * FROM {inner} AS a{level})"
+    with pytest.raises(KnowledgeGuardError, match="more than 20,000 columns; name those that matter"):
+        check_read_only(f"SELECT count(*) FROM {inner} AS a", dialect=dialect)
+
+
+@pytest.mark.parametrize("dialect", supported_dialects())
+def test_the_columns_of_a_few_joins_pass(dialect: str) -> None:
+    steps = [f"c{level} AS (SELECT a.*, b.* FROM c{level - 1} AS a JOIN t AS b ON a.x = b.y)" for level in range(1, 9)]
+    check_read_only(f"WITH c0 AS (SELECT * FROM t), {', '.join(steps)} SELECT count(*), c8.* FROM c8", dialect=dialect)
+
+
+def nested_recursions(levels: int) -> str:
+    """Return a query of recursions, each of which reads the one before in each of its steps."""
+    first = "c0(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c0 WHERE n < 9)"
+    steps = [
+        f"c{level}(n) AS (SELECT 1 UNION ALL SELECT c{level}.n + 1 FROM c{level}, c{level - 1} WHERE c{level}.n < 9)"
+        for level in range(1, levels)
+    ]
+    return f"WITH RECURSIVE {', '.join([first, *steps])} SELECT count(*) FROM c{levels - 1}"
+
+
+def test_recursions_that_trino_writes_out_in_each_other_are_refused() -> None:
+    check_read_only(nested_recursions(2), dialect="trino")
+    check_read_only(nested_recursions(6), dialect="sqlite")
+    with pytest.raises(KnowledgeGuardError, match="more than 2,000 queries"):
+        check_read_only(nested_recursions(6), dialect="trino")

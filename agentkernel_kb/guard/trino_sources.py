@@ -1,0 +1,82 @@
+"""What a statement for Trino says about what it reads: how many rows a source has at most, which columns are stored ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+
+from agentkernel_kb.guard.lexer import Token
+from agentkernel_kb.guard.trino_groups import Group, Node, text_of
+
+_BEHIND_SOURCES = frozenset(
+    "WHERE GROUP HAVING WINDOW ORDER LIMIT OFFSET FETCH UNION INTERSECT EXCEPT".split()  # noqa: SIM905 - reads better
+)
+
+
+def limit_of_query(part: Node | None) -> int | None:
+    """Return how many rows the query in brackets has at most that a part is, `None` where that is not known."""
+    if not isinstance(part, Group) or part.name is not None or part.opened.text != "(" or len(part.parts) < 2:
+        return None
+    limit, number = part.parts[-2:]
+    if not (isinstance(limit, Token) and limit.keyword == "LIMIT" and isinstance(number, Token) and number.text.isdecimal()):
+        return None
+    return int(number.text[:10])
+
+
+def limit_of_source(select: Sequence[Node]) -> int | None:
+    """Return how many rows a SELECT reads at most: those of one query in brackets, with an alias perhaps."""
+    start = next((index for index, part in enumerate(select) if text_of(part) == "FROM"), None)
+    if start is None:
+        return 1
+    source: list[Node] = []
+    for part in select[start + 1 :]:
+        if isinstance(part, Token) and part.keyword in _BEHIND_SOURCES:
+            break
+        source.append(part)
+    alias = [part for part in source[1:] if text_of(part) != "AS"]
+    is_alone = len(alias) < 2 and all(is_alias(part) for part in alias)
+    return limit_of_query(source[0]) if source and is_alone else None
+
+
+def is_alias(part: Node) -> bool:
+    """Tell whether a part can be the name that a source gets, perhaps with names for its columns."""
+    return part.name is not None if isinstance(part, Group) else part.kind in ("word", "quoted") and not text_of(part)
+
+
+class StoredColumns:
+    """Tells which names are columns of tables, with the values that the tables hold.
+
+    Args:
+        tokens: The statement.
+        made: Names that it gives to values.
+    """
+
+    def __init__(self, tokens: Sequence[Token], made: Collection[str]) -> None:
+        self.are_united = any(token.keyword == "UNION" for token in tokens)
+        """The statement puts rows under the names of others, which may be made."""
+        self._has_rows = any(token.name == "row" and after.text == "(" for token, after in pairwise(tokens))
+        self._made = {*made, *_arguments_of_lambdas(tokens)}
+
+    def has(self, item: Sequence[Node]) -> bool:
+        """Tell whether this is the name of a column, perhaps with the table's, which the statement gives to nothing."""
+        names, dots = item[::2], item[1::2]
+        last = names[-1] if names else None
+        return (
+            isinstance(last, Token)
+            and all(isinstance(part, Token) and part.kind in ("word", "quoted") for part in names)
+            and all(text_of(dot) == "." for dot in dots)
+            and last.name not in self._made
+            and last.keyword != "NULL"
+            and not (dots and self._has_rows)
+        )
+
+
+def _arguments_of_lambdas(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield the names before arrows: `x -> …`, `(x, y) -> …`."""
+    arrows = [index for index, token in enumerate(tokens) if token.text == "->"]
+    for arrow in arrows:
+        place = arrow - 1
+        is_list = tokens[place].text == ")"
+        while place >= 0 and tokens[place].text != "(":
+            yield tokens[place].name
+            place = place - 1 if is_list else -1
