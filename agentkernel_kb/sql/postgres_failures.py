@@ -50,6 +50,9 @@ _REASONS: tuple[tuple[Unavailability, re.Pattern[str], str], ...] = (
     ("unreachable", re.compile(r"starting up|shutting down|recovery mode", re.IGNORECASE), "is starting or stopping"),
 )
 
+# What answers is another kind of server, as a web server is.
+_OTHER_PROTOCOL = re.compile(r"invalid response to (?:SSL|GSSAPI) negotiation|expected authentication request", re.IGNORECASE)
+
 _STATES: dict[str, Unavailability] = {"28": "unauthorized", "3D": "missing"}
 _UNAVAILABLE = ("08", "57P", "53300", "25P03", "25P04", "58")
 _OF_CONNECTIONS = ("08", "28", "3D", "57P", "53300", "58")
@@ -88,6 +91,8 @@ def _without_code(error: psycopg.Error, deadline: Deadline, place: str) -> Knowl
     import psycopg
 
     message = str(error)
+    if _OTHER_PROTOCOL.search(message):
+        return KnowledgeConnectionError(f"{place} cannot be reached: what answers there is no PostgreSQL server.")
     for state, reason, words in _REASONS:
         if state != "unreachable" and reason.search(message):
             return KnowledgeConnectionError(f"{place} {words}.", state=state)

@@ -124,6 +124,15 @@ def test_a_port_where_nobody_listens_is_unreachable() -> None:
     assert "hunter2" not in "".join(traceback.format_exception(error.value))
 
 
+@pytest.mark.parametrize("sslmode", ["disable", "prefer", "require"])
+@pytest.mark.server("chroma")
+def test_a_port_where_a_web_server_answers_is_unreachable(chroma_server: servers.Server, sslmode: str) -> None:
+    with pytest.raises(KnowledgeConnectionError, match="what answers there is no PostgreSQL server") as raised:
+        SQLManager(f"postgresql://kb:{servers.PASSWORD}@127.0.0.1:{chroma_server.port}/kb?sslmode={sslmode}")
+    assert raised.value.state == "unreachable"
+    assert servers.PASSWORD not in str(raised.value)
+
+
 def test_a_host_that_has_no_address_is_unreachable() -> None:
     with closing(SQLManager("postgresql://kb@nowhere.invalid/kb", connect="lazy")) as manager:
         with pytest.raises(KnowledgeConnectionError) as error:
