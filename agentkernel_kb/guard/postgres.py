@@ -136,8 +136,13 @@ HIDDEN_TABLES = frozenset(
 )
 """Views of `information_schema` that show where other databases are and how they are entered."""
 
-_HIDDEN_VIEWS = frozenset(("information_schema", name) for name in ("routines", "triggers"))
-"""Views that show the text of functions."""
+_HIDDEN = """
+administrable_role_authorizations applicable_roles column_privileges data_type_privileges enabled_roles parameters
+role_column_grants role_routine_grants role_table_grants role_udt_grants role_usage_grants routine_privileges routines
+table_privileges triggers udt_privileges usage_privileges
+"""
+_HIDDEN_VIEWS = frozenset(("information_schema", name) for name in _HIDDEN.split())
+"""Views that show the text of functions, or who may log in and do what."""
 
 POSTGRES = GuardDialect(
     name="postgres",

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from agentkernel_kb.guard.postgres_lengths import check_lengths
 from agentkernel_kb.guard.postgres_sizes import Sizes, check_built
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def check_costs(tree: Expr) -> _Refusal | None:
             reason = f"What {what} looks for has to be a plain string of at most {most} characters, or a column of a table"
             return f"{reason} where the statement reads nothing but tables", node, what
     sizes = Sizes(tree, has_plain_sources)
-    if refusal := check_built(tree, has_plain_sources, sizes):
+    if refusal := check_built(tree, has_plain_sources, sizes) or check_lengths(tree):
         return refusal
     for what, node, left, right in _compared(tree):
         if sizes.is_large(left) and sizes.is_large(right):
@@ -75,6 +76,8 @@ def _followed(tree: Expr) -> Iterator[tuple[str, Expr, Expr | None]]:
         yield "SIMILAR TO", node, node.expression
     for node in tree.find_all(exp.TimeToStr, exp.StrToTime, exp.StrToDate, exp.ToNumber, exp.ToChar):
         yield _FORMATTING.get(type(node).__name__, "to_char"), node, node.args.get("format")
+    for node in tree.find_all(exp.Like, exp.ILike):
+        yield "LIKE", node, node.expression
     for node in tree.find_all(exp.RegexpReplace):
         yield "regexp_replace", node, node.args.get("replacement")
     for call in tree.find_all(exp.Anonymous):

@@ -17,6 +17,7 @@ MAX_WRITTEN_CHARS = 2_000
 MAX_WRITTEN_ITEMS = 500
 MAX_REPEATS = 1_000
 MAX_BUILT_CHARS = 20_000_000
+_TURNS = 12
 
 _GATHERING = frozenset(
     """
@@ -47,22 +48,36 @@ class Sizes:
         self._is_plain = has_plain_sources
         self._names: set[str] = set()
         self._has_unnamed = False
+        self._large = dict[int, bool]()
         if has_plain_sources:
             return
         known = -1
-        while known < len(self._names) + self._has_unnamed:  # Names are handed on from subquery to subquery.
+        for _ in range(_TURNS):  # Names are handed on from subquery to subquery.
+            if known == len(self._names) + self._has_unnamed:
+                break
             known = len(self._names) + self._has_unnamed
+            self._large.clear()
             self._learn(tree)
+        else:
+            self._has_unnamed = True  # Too far to follow: any name may stand for something large.
+        self._large.clear()
+        for node in reversed(list(tree.walk())):  # The parts of a value before the value, so that long chains go no deeper.
+            self.is_large(node)
 
     def is_large(self, node: Expr | None) -> bool:
         """Tell whether the value of an expression may be large."""
-        from sqlglot import exp
-
         if node is None:
             return False
+        if (known := self._large.get(id(node))) is None:
+            known = self._large[id(node)] = self._is_large(node)
+        return known
+
+    def _is_large(self, node: Expr) -> bool:
+        from sqlglot import exp
+
         if isinstance(node, exp.Column):
             return self._has_unnamed or node.name.lower() in self._names
-        if _is_shrinking(node):
+        if is_shrinking(node):
             return False
         return self._grows(node) or any(self.is_large(child) for child in node.iter_expressions())
 
@@ -74,15 +89,14 @@ class Sizes:
         if isinstance(node, exp.Array):
             return len(node.expressions) > MAX_WRITTEN_ITEMS or node.find(exp.Select) is not None
         if isinstance(node, exp.Repeat | exp.Pad):
-            count = _number(_count_of(node))
+            count = number_of(count_of(node))
             return count is None or count * _written(node) >= MAX_WRITTEN_CHARS
         if isinstance(node, exp.DPipe | exp.Concat | exp.ArrayConcat):
             return not self._is_plain and _doubles(node)
-        if _name(node) == "polygon" and len(node.expressions) > 1:  # Made of a circle, with so many points.
-            count = _number(node.expressions[0])
+        if name_of(node) == "polygon" and len(node.expressions) > 1:  # Made of a circle, with so many points.
+            count = number_of(node.expressions[0])
             return count is None or count > MAX_WRITTEN_ITEMS
-        gathering = (exp.GroupConcat, exp.ArrayAgg, exp.JSONArrayAgg, exp.JSONObjectAgg, exp.JSONBObjectAgg)
-        return isinstance(node, gathering) or _name(node) in _GATHERING
+        return is_gathering(node)
 
     def _learn(self, tree: Expr) -> None:
         """Note the names of columns that hold large values."""
@@ -95,13 +109,13 @@ class Sizes:
             if isinstance(source, exp.CTE | exp.Subquery):
                 self._learn_columns(source, is_recursive=id(source) in recursive)
             elif not isinstance(source.this, exp.Identifier) and any(map(self.is_large, source.iter_expressions())):
-                self._names |= {*_columns_of(source), source.alias_or_name.lower()}
+                self._names |= {*columns_of(source), source.alias_or_name.lower()}
 
     def _learn_columns(self, source: Expr, *, is_recursive: bool) -> None:
         from sqlglot import exp
 
-        branches = [select.expressions for select in _branches(source.this)]
-        columns = _columns_of(source)
+        branches = [select.expressions for select in queries_of(source.this)]
+        columns = columns_of(source)
         for branch in branches:
             for place, part in enumerate(branch):
                 # What a recursion adds to in each round may become of any size.
@@ -121,6 +135,14 @@ class Sizes:
         self._has_unnamed |= not columns and not isinstance(parts[0], exp.Alias | exp.Column)
 
 
+def is_gathering(node: Expr) -> bool:
+    """Tell whether this puts many values into one."""
+    from sqlglot import exp
+
+    gathering = (exp.GroupConcat, exp.ArrayAgg, exp.JSONArrayAgg, exp.JSONObjectAgg, exp.JSONBObjectAgg)
+    return isinstance(node, gathering) or name_of(node) in _GATHERING
+
+
 def _doubles(node: Expr) -> bool:
     """Tell whether a column stands more than once in what is put together."""
     from sqlglot import exp
@@ -129,15 +151,21 @@ def _doubles(node: Expr) -> bool:
     return len(set(names)) < len(names)
 
 
-def _branches(body: Expr) -> list[Expr]:
+def queries_of(body: Expr) -> list[Expr]:
     """Return the queries whose rows a body hands out, one after the other."""
     from sqlglot import exp
 
-    if isinstance(body, exp.SetOperation):
-        return [*_branches(body.this), *_branches(body.expression)]
-    if isinstance(body, exp.Subquery | exp.Paren):
-        return _branches(body.this)
-    return [body] if isinstance(body, exp.Select) else []
+    found: list[Expr] = []
+    left = [body]
+    while left:
+        node = left.pop()
+        if isinstance(node, exp.SetOperation):
+            left += [node.expression, node.this]
+        elif isinstance(node, exp.Subquery | exp.Paren):
+            left.append(node.this)
+        elif isinstance(node, exp.Select):
+            found.append(node)
+    return found
 
 
 def check_built(tree: Expr, has_plain_sources: bool, sizes: Sizes) -> tuple[str, Expr, str] | None:
@@ -172,17 +200,17 @@ def _built(node: Expr, has_plain_sources: bool) -> int | None:
     if isinstance(node, exp.Format):
         return None if node.this is None or not isinstance(node.this, exp.Literal) or _WIDTH.search(node.this.name) else 0
     if isinstance(node, exp.DataType):
-        numbers = [_number(parameter.this) for parameter in node.expressions if isinstance(parameter, exp.DataTypeParam)]
+        numbers = [number_of(parameter.this) for parameter in node.expressions if isinstance(parameter, exp.DataTypeParam)]
         return max((number for number in numbers if number is not None), default=0)
     if isinstance(node, exp.Anonymous):
         if node.name.lower() != "array_fill":
             return 0
         sizes = node.expressions[1] if len(node.expressions) > 1 else None
-        numbers = [_number(item) for item in sizes.expressions] if isinstance(sizes, exp.Array) else [None]
+        numbers = [number_of(item) for item in sizes.expressions] if isinstance(sizes, exp.Array) else [None]
         return None if None in numbers else _product(number for number in numbers if number is not None)
-    count = _number(_count_of(node))
+    count = number_of(count_of(node))
     if count is None:
-        return MAX_REPEATS if has_plain_sources and _is_stored(_count_of(node)) else None
+        return MAX_REPEATS if has_plain_sources and _is_stored(count_of(node)) else None
     return count * (_written(node.this) if isinstance(node, exp.Repeat) else 1)
 
 
@@ -193,7 +221,7 @@ def _around(node: Expr) -> int:
     times, parent = 1, node.parent
     while parent is not None:
         if isinstance(parent, exp.Repeat):
-            times *= max(1, _number(_count_of(parent)) or 1)
+            times *= max(1, number_of(count_of(parent)) or 1)
         parent = parent.parent
     return min(times, MAX_BUILT_CHARS)
 
@@ -211,27 +239,39 @@ def _is_stored(node: Expr | None) -> bool:
 
     if node is None or node.find(exp.Column, exp.Star) is None:
         return False
-    numbers = [_number(literal) for literal in node.find_all(exp.Literal)]
     products = (
         len(list(node.find_all(exp.Mul, exp.Pow, exp.BitwiseLeftShift, exp.Exp))) + (node.find(exp.Factorial) is not None) * 9
     )
-    return products < 2 and all((number or 0) <= MAX_REPEATS for number in numbers)
+    return products < 2 and not any(map(_enlarges, node.find_all(exp.Literal)))
 
 
-def _count_of(node: Expr) -> Expr | None:
+def _enlarges(literal: Expr) -> bool:
+    """Tell whether a number makes another one many times as large: as a factor, or as a fraction that divides it."""
+    from sqlglot import exp
+
+    try:
+        number = 0.0 if literal.args.get("is_string") else float(literal.name)
+    except ValueError:
+        return True
+    divides = isinstance(literal.parent, exp.Div) and literal.parent.expression is literal
+    return 0 < number < 1 / MAX_REPEATS if divides else number > MAX_REPEATS
+
+
+def count_of(node: Expr) -> Expr | None:
+    """Return how often a call repeats, or how wide it pads."""
     from sqlglot import exp
 
     return node.args.get("times") if isinstance(node, exp.Repeat) else node.args.get("expression")
 
 
-def _number(node: Expr | None) -> int | None:
+def number_of(node: Expr | None) -> int | None:
     """Return a whole number that is written out, or the number that `least(…)` keeps another one below."""
     from sqlglot import exp
 
     while isinstance(node, exp.Cast | exp.Paren):
         node = node.this
     if isinstance(node, exp.Least):
-        bounds = [_number(part) for part in (node.this, *node.expressions)]
+        bounds = [number_of(part) for part in (node.this, *node.expressions)]
         return min((bound for bound in bounds if bound is not None), default=None)
     if isinstance(node, exp.Neg):
         return 0
@@ -253,25 +293,27 @@ def _called(node: Expr) -> str:
         return "lpad" if node.args.get("is_left") else "rpad"
     if isinstance(node, exp.DataType):
         return "char"  # The only type that pads its values.
-    return _name(node) or type(node).__name__.lower()
+    return name_of(node) or type(node).__name__.lower()
 
 
-def _name(node: Expr) -> str:
+def name_of(node: Expr) -> str:
+    """Return the name of a function that the parser does not know, `""` for anything else."""
     from sqlglot import exp
 
     return node.name.lower() if isinstance(node, exp.Anonymous) else ""
 
 
-def _is_shrinking(node: Expr) -> bool:
+def is_shrinking(node: Expr) -> bool:
+    """Tell whether a function makes a number or a hash of whatever it is given."""
     from sqlglot import exp
 
     if not isinstance(node, exp.Func) or isinstance(node, exp.Cast):
         return False
-    names = {_name(node)} if isinstance(node, exp.Anonymous) else {name.lower() for name in node.sql_names()}
+    names = {name_of(node)} if isinstance(node, exp.Anonymous) else {name.lower() for name in node.sql_names()}
     return not names.isdisjoint(_SHRINKING) or isinstance(node, exp.Length | exp.ArraySize | exp.Count | exp.Sum | exp.MD5)
 
 
-def _columns_of(source: Expr) -> list[str]:
+def columns_of(source: Expr) -> list[str]:
     """Return the names that stand in brackets behind the name of a source."""
     from sqlglot import exp
 
