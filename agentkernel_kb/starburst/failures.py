@@ -88,6 +88,7 @@ _BY_NAME: Mapping[str, Callable[[ServerFailure], KnowledgeError]] = {
     "EXCEEDED_CPU_LIMIT": _out_of_time,
     "EXCEEDED_TIME_LIMIT": _out_of_time,
     "NO_NODES_AVAILABLE": _not_ready,
+    "OPTIMIZER_TIMEOUT": _out_of_time,
     "PERMISSION_DENIED": _rejected,
     "QUERY_QUEUE_FULL": _not_ready,
     "READ_ONLY_VIOLATION": _refused,

@@ -120,12 +120,14 @@ def test_the_server_is_told_how_long_a_query_may_take(port: int, marker: str) ->
     properties = admin.session_of(port, admin.ended_query(port, marker).id)["systemProperties"]
     seconds = {name: float(value.removesuffix("s")) for name, value in properties.items()}
     assert sorted(seconds) == [
+        "iterative_optimizer_timeout",
         "query_max_cpu_time",
         "query_max_execution_time",
         "query_max_planning_time",
         "query_max_run_time",
     ]
     assert 0 < seconds["query_max_run_time"] == seconds["query_max_execution_time"] == seconds["query_max_planning_time"] <= 50
+    assert seconds["iterative_optimizer_timeout"] == seconds["query_max_run_time"]
     assert seconds["query_max_cpu_time"] == pytest.approx(2 * seconds["query_max_run_time"], abs=0.01)
 
 

@@ -26,6 +26,7 @@ from agentkernel_kb.starburst.names import parts_of, path_of, qualified, written
         ("PERMISSION_DENIED", "USER_ERROR", KnowledgeQueryError),
         ("READ_ONLY_VIOLATION", "USER_ERROR", KnowledgeGuardError),
         ("EXCEEDED_TIME_LIMIT", "INSUFFICIENT_RESOURCES", KnowledgeTimeoutError),
+        ("OPTIMIZER_TIMEOUT", "INSUFFICIENT_RESOURCES", KnowledgeTimeoutError),
         ("EXCEEDED_CPU_LIMIT", "INSUFFICIENT_RESOURCES", KnowledgeTimeoutError),
         ("EXCEEDED_LOCAL_MEMORY_LIMIT", "INSUFFICIENT_RESOURCES", KnowledgeQueryError),
         ("QUERY_QUEUE_FULL", "INSUFFICIENT_RESOURCES", KnowledgeConnectionError),
