@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from agentkernel_kb.errors import KnowledgeGuardError
 from agentkernel_kb.guard.lexer import Token
-from agentkernel_kb.guard.trino_calls import DOCUMENT, Calls
+from agentkernel_kb.guard.trino_calls import DOCUMENT, Calls, refused
 from agentkernel_kb.guard.trino_groups import RESERVED, Group, Node, all_groups, grouped, text_of
 from agentkernel_kb.guard.trino_kinds import SIZED_NAMES
 from agentkernel_kb.guard.trino_matching import check_matching
@@ -25,6 +25,7 @@ from agentkernel_kb.guard.trino_values import NOTHING, SMALL, STORED, Size, arra
 from agentkernel_kb.guard.trino_windows import check_windows
 
 MAX_VISITS = 40_000
+MAX_ROW_BYTES = 5_000_000
 ROUNDS_OF_A_RECURSION = 11  # Trino's `max_recursion_depth` is 10.
 
 _SEPARATORS = RESERVED | frozenset([",", ";", ":", "=", "<>", "!=", "<", ">", "<=", ">=", "=>", "->", "?", "|", "$", "^"])
@@ -96,6 +97,7 @@ class _Sizes(Calls):
         """Return the size of whatever these parts of the statement stand for: of the largest, where they are several."""
         largest, before, segment, is_named = NOTHING, NOTHING, list[Node](), False
         matched: tuple[Size, Token] | None = None
+        row = 0
         named: list[Node] = []
         for index, part in enumerate([*parts, None]):
             sign = "," if part is None else text_of(part)
@@ -103,12 +105,28 @@ class _Sizes(Calls):
                 segment.append(part)
                 continue
             size = self._alias(named, before, segment, local) if is_named else self._chain(segment, local)
+            if segment and not is_named:
+                row = self._in_row(row + self._beside(segment, size), segment[-1])
+            row = 0 if sign in _BEGINS_QUERY else row
             if matched is not None:  # Trino holds a pattern of LIKE against a text without looking at the time.
                 self.spend(matched[0].bytes * size.bytes // _BYTES_A_STEP, matched[1])
             largest = either(largest, size)
             before, named, segment, is_named = (size if segment else before), segment, [], sign == "AS"
             matched = (before, part) if isinstance(part, Token) and sign == "LIKE" else None
         return largest
+
+    def _beside(self, segment: Sequence[Node], size: Size) -> int:
+        """Return what a value adds to its row; a star stands for all that the statement makes."""
+        return sum(each.bytes for each in self._known.values()) if text_of(segment[-1]) == "*" else size.bytes
+
+    def _in_row(self, size: int, last: Node) -> int:
+        """Return the size of values beside each other, once it is proven not to be too large for a page of rows."""
+        if size > MAX_ROW_BYTES:
+            raise refused(
+                f"Up to here a row can have more than {MAX_ROW_BYTES:,} bytes; select fewer large values, or parts of them",
+                last.where if isinstance(last, Group) else last,
+            )
+        return size
 
     def _alias(self, named: list[Node], before: Size, segment: list[Node], local: Mapping[str, Size]) -> Size:
         """Read what stands behind `AS`: a name for what stands before it, or a query that gets the names before it."""

@@ -34,6 +34,7 @@ BOUNDS = (
     "for each row, whatever the time",
     "A sketch is cast from a column of a table",
     "takes plain numbers between",
+    "a row can have more than 5,000,000 bytes",
 )
 
 
@@ -81,6 +82,8 @@ def test_a_refusal_says_what_would_be_accepted(statement: str, message: str) -> 
     [
         "SELECT rpad(name, least(id * 2, 1000)) FROM t",
         "SELECT rpad('a', 100000)",
+        "SELECT *, " + ", ".join(f"coalesce(x, c{number}) AS d{number}" for number in range(900)) + " FROM t",
+        " UNION ALL ".join(["SELECT rpad('x', 1500, 'y') AS x, * FROM t"] * 200),
         "SELECT * FROM (SELECT * FROM t LIMIT 500) AS x MATCH_RECOGNIZE (PATTERN ((B | C)+ A) DEFINE A AS true) AS m",
         "SELECT * FROM (SELECT * FROM t LIMIT 5000) MATCH_RECOGNIZE (PATTERN (A B{1,19}) DEFINE B AS true)",
         "SELECT reduce(sequence(1, 1000), 0, (s, x) -> s + x * s, s -> s)",
