@@ -10,6 +10,7 @@ from agentkernel_kb.base import KnowledgeBase
 from agentkernel_kb.deadline import Deadline, deadline_of
 from agentkernel_kb.errors import (
     AKConfigError,
+    KnowledgeCapabilityError,
     KnowledgeConnectionError,
     KnowledgeError,
     KnowledgeGuardError,
@@ -261,7 +262,7 @@ class Neo4jManager(KnowledgeBase):
 
     # Searching.
 
-    def search(self, query: str, limit: int = 3, *, timeout: float | None = None, **kwargs: Any) -> list[Record]:
+    def search(self, query: str, limit: int = 3, *, timeout: float | None = None, **kwargs: Any) -> RecordPage:
         """Return the nodes or relationships that the search index finds, best first.
 
         Args:
@@ -272,7 +273,8 @@ class Neo4jManager(KnowledgeBase):
 
         Returns:
             `text` has the text properties, `metadata` the properties under `row`, the first label under `kind`, and the
-            server's score, which is comparable within one search.
+            server's score, which is comparable within one search. `more` tells that there are further ones, left out because
+            those before took 16 MB.
 
         Raises:
             KnowledgeCapabilityError: There is no `search_index`.
@@ -283,12 +285,12 @@ class Neo4jManager(KnowledgeBase):
         """
         index = self._index
         if index is None:
-            return super().search(query, limit)
+            raise KnowledgeCapabilityError(self.backend_name, "search")
         self._calls.link()
         if limit < 1:
             raise AKConfigError(f"limit must be at least 1, not {limit}.")
         if not query.strip():
-            return []
+            return RecordPage([])
         asked = index.question(query)
         return self._calls.run(
             lambda driver, scope, deadline: search.search(driver, scope, index, asked, limit, deadline, self.backend_name),

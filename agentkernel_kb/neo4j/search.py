@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.errors import AKConfigError, KnowledgeBackendError, KnowledgeError
 from agentkernel_kb.graph_values import LABELS, as_text
-from agentkernel_kb.model import Record
+from agentkernel_kb.model import Record, RecordPage
 from agentkernel_kb.neo4j.arguments import Scope
-from agentkernel_kb.neo4j.sessions import rows_of, run, transaction_of
-from agentkernel_kb.neo4j.values import plain
+from agentkernel_kb.neo4j.sessions import MAX_PAGE_BYTES, rows_of, run, transaction_of
+from agentkernel_kb.neo4j.values import plain, weight
 
 if TYPE_CHECKING:
-    from neo4j import AsyncDriver
+    from neo4j import AsyncDriver, AsyncResult
 
 MAX_WORDS = 64
 _FIND = """
@@ -95,8 +95,10 @@ async def search(
     limit: int,
     deadline: Deadline,
     source: str,
-) -> list[Record]:
+) -> RecordPage:
     """Return the nodes or relationships that an index finds, best first; none where a vector without a direction is asked for.
+
+    As soon as they take 16 MB, those after them are left out.
 
     Raises:
         AKConfigError: The server has no such index of that type, or one of vectors of another length.
@@ -104,11 +106,22 @@ async def search(
     async with transaction_of(driver, scope, deadline) as transaction:
         found = _checked(await rows_of(transaction, _FIND, {"name": index.name}), index)
         if isinstance(question, list) and not _fits(question, found["options"].get("indexConfig", {}), index):
-            return []
+            return RecordPage([])
         asked = {"name": index.name, "asked": question, "most": limit}
         result = await run(transaction, _statement(index, found), asked)
         shown = [index.text] if index.text else found["properties"] if index.embed is None else []
-        return [_record(row["found"], row["score"], shown, source) async for row in result]
+        return await _fetch(result, shown, source)
+
+
+async def _fetch(result: AsyncResult, shown: Sequence[str], source: str) -> RecordPage:
+    records: list[Record] = []
+    bytes_left = MAX_PAGE_BYTES
+    async for row in result:
+        if bytes_left <= 0:
+            return RecordPage(records, more=True)
+        records.append(_record(row["found"], row["score"], shown, source))
+        bytes_left -= weight(records[-1]["metadata"]["row"])
+    return RecordPage(records)
 
 
 def _checked(rows: Sequence[dict[str, Any]], index: SearchIndex) -> dict[str, Any]:

@@ -72,6 +72,17 @@ def test_a_full_text_index_is_searched_by_words_that_are_no_syntax(graph: Neo4jM
     searched.close()
 
 
+def test_what_a_search_returns_is_bounded_by_its_bytes(graph: Neo4jManager, neo4j_server: Server) -> None:
+    searched = Neo4jManager(neo4j_server.url, "neo4j", PASSWORD, search_index=NOTES)
+    graph.write([record(f"MATCH (p:{PERSON}) SET p.scan = $scan", scan="x" * 9_000_000)])
+    page = searched.search("bicycles lamps houses", limit=3)
+    graph.write([record(f"MATCH (p:{PERSON}) REMOVE p.scan")])
+    assert (len(page), page.more) == (2, True)
+    page = searched.search("bicycles lamps houses", limit=3)
+    assert (len(page), page.more) == (3, False)
+    searched.close()
+
+
 def test_a_vector_index_is_searched_by_an_embedding_function(graph: Neo4jManager, neo4j_server: Server) -> None:
     searched = Neo4jManager(
         neo4j_server.url, "neo4j", PASSWORD, search_index=FACES, embedding_function=EMBED, search_text="note"
