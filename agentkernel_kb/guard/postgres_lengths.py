@@ -61,10 +61,19 @@ def check_lengths(tree: Expr) -> tuple[str, Expr, str] | None:
         looked = sum(lengths.of(child) for child in node.iter_expressions() if not isinstance(child, exp.Query))
         total += max(looked, lengths.of(node)) * _SLOW.get(_called(node), 1)
         if total > MAX_BUILT_CHARS:
-            return _TOO_MUCH, node, _called(node)
+            return _TOO_MUCH, node, _shown(node)
         if _keeps_all(node) and lengths.repeated(node):
-            return _KEPT, node, _called(node)
+            return _KEPT, node, _shown(node)
     return None
+
+
+def _shown(node: Expr) -> str:
+    """Return what a refusal calls a node by: as the statement does."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.DPipe | exp.In):
+        return "||" if isinstance(node, exp.DPipe) else "IN"
+    return name_of(node) or (node.sql_name().lower() if isinstance(node, exp.Func) else type(node).__name__.upper())
 
 
 def _called(node: Expr) -> str:
