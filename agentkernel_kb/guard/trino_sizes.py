@@ -30,6 +30,7 @@ ROUNDS_OF_A_RECURSION = 11  # Trino's `max_recursion_depth` is 10.
 
 _SEPARATORS = RESERVED | frozenset([",", ";", ":", "=", "<>", "!=", "<", ">", "<=", ">=", "=>", "->", "?", "|", "$", "^"])
 _BYTES_A_STEP = 64
+_COMPARES = frozenset(["=", "<>", "!=", "<", ">", "<=", ">=", "BETWEEN", "DISTINCT", "IN", "IS", "WHEN"])
 _ARITHMETIC = frozenset(["+", "-", "*", "/", "%"])
 _QUERIES = frozenset(["SELECT", "VALUES", "TABLE"])
 _SOURCES = frozenset(["json_table", "match_recognize", "unnest"])
@@ -97,7 +98,7 @@ class _Sizes(Calls):
         """Return the size of whatever these parts of the statement stand for: of the largest, where they are several."""
         largest, before, segment, is_named = NOTHING, NOTHING, list[Node](), False
         matched: tuple[Size, Token] | None = None
-        row = 0
+        row, compares = 0, False
         named: list[Node] = []
         for index, part in enumerate([*parts, None]):
             sign = "," if part is None else text_of(part)
@@ -110,6 +111,9 @@ class _Sizes(Calls):
             row = 0 if sign in _BEGINS_QUERY else row
             if matched is not None:  # Trino holds a pattern of LIKE against a text without looking at the time.
                 self.spend(matched[0].bytes * size.bytes // _BYTES_A_STEP, matched[1])
+            if segment and (compares or sign in _COMPARES):
+                self.spend(size.bytes // _BYTES_A_STEP, _where(segment[-1]))
+            compares = sign in _COMPARES or (compares and not segment)  # As in IS DISTINCT FROM.
             largest = either(largest, size)
             before, named, segment, is_named = (size if segment else before), segment, [], sign == "AS"
             matched = (before, part) if isinstance(part, Token) and sign == "LIKE" else None
@@ -124,7 +128,7 @@ class _Sizes(Calls):
         if size > MAX_ROW_BYTES:
             raise refused(
                 f"Up to here a row can have more than {MAX_ROW_BYTES:,} bytes; select fewer large values, or parts of them",
-                last.where if isinstance(last, Group) else last,
+                _where(last),
             )
         return size
 
@@ -234,9 +238,13 @@ class _Sizes(Calls):
     def _count_visit(self, part: Node) -> None:
         self._visits += 1
         if self._visits > MAX_VISITS:
-            token = part.where if isinstance(part, Group) else part
+            token = _where(part)
             reason = "The statement is too long for the sizes of its values to be followed; shorten it"
             raise KnowledgeGuardError(reason, part=token.shown, position=token.start)
+
+
+def _where(part: Node) -> Token:
+    return part.where if isinstance(part, Group) else part
 
 
 def _can_be_alias(part: Node) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import pairwise
 
 from agentkernel_kb.guard.lexer import Token
 from agentkernel_kb.guard.trino_groups import Group, Node, text_of
@@ -11,6 +10,10 @@ from agentkernel_kb.guard.trino_groups import Group, Node, text_of
 _BEHIND_SOURCES = frozenset(
     "WHERE GROUP HAVING WINDOW ORDER LIMIT OFFSET FETCH UNION INTERSECT EXCEPT".split()  # noqa: SIM905 - reads better
 )
+
+
+_MORE_ROWS = frozenset(["match_recognize"])
+"""What stands behind a source like an alias with columns, and may make more rows of it."""
 
 
 def limit_of_query(part: Node | None) -> int | None:
@@ -26,8 +29,8 @@ def limit_of_query(part: Node | None) -> int | None:
 def limit_of_source(select: Sequence[Node]) -> int | None:
     """Return how many rows a SELECT reads at most: those of one query in brackets, with an alias perhaps."""
     start = next((index for index, part in enumerate(select) if text_of(part) == "FROM"), None)
-    if start is None:
-        return 1
+    if start is None or text_of(select[start - 1]) == "DISTINCT":  # As in IS DISTINCT FROM.
+        return None
     source: list[Node] = []
     for part in select[start + 1 :]:
         if isinstance(part, Token) and part.keyword in _BEHIND_SOURCES:
@@ -40,7 +43,9 @@ def limit_of_source(select: Sequence[Node]) -> int | None:
 
 def is_alias(part: Node) -> bool:
     """Tell whether a part can be the name that a source gets, perhaps with names for its columns."""
-    return part.name is not None if isinstance(part, Group) else part.kind in ("word", "quoted") and not text_of(part)
+    if isinstance(part, Group):
+        return part.name is not None and part.called not in _MORE_ROWS
+    return part.kind in ("word", "quoted") and not text_of(part)
 
 
 class StoredColumns:
@@ -54,8 +59,7 @@ class StoredColumns:
     def __init__(self, tokens: Sequence[Token], made: Collection[str]) -> None:
         self.are_united = any(token.keyword == "UNION" for token in tokens)
         """The statement puts rows under the names of others, which may be made."""
-        self._has_rows = any(token.name == "row" and after.text == "(" for token, after in pairwise(tokens))
-        self._made = {*made, *_arguments_of_lambdas(tokens)}
+        self._made = {*made, *_arguments_of_lambdas(tokens), *_fields_of_rows(tokens)}
 
     def has(self, item: Sequence[Node]) -> bool:
         """Tell whether this is the name of a column, perhaps with the table's, which the statement gives to nothing."""
@@ -67,8 +71,17 @@ class StoredColumns:
             and all(text_of(dot) == "." for dot in dots)
             and last.name not in self._made
             and last.keyword != "NULL"
-            and not (dots and self._has_rows)
         )
+
+
+def _fields_of_rows(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield the names in the brackets of rows and their types."""
+    depth, is_row = 0, False
+    for token in tokens:
+        if depth or (is_row and token.text == "("):
+            depth += {"(": 1, ")": -1}.get(token.text, 0)
+            yield token.name
+        is_row = token.name == "row"
 
 
 def _arguments_of_lambdas(tokens: Sequence[Token]) -> Iterator[str]:

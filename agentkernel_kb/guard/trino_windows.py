@@ -79,8 +79,10 @@ class _Windows:
         self._steps = 0
 
     def check(self, parts: Sequence[Node]) -> None:
-        for select in _selects(parts):
-            rows = limit_of_source(select)
+        selects = list(_selects(parts))
+        is_alone = len(selects) == 1  # Otherwise an ORDER BY at the end is of all of them.
+        for select in selects:
+            rows = limit_of_source(select) if is_alone else None
             for window in _windows(select, _named_frames(select)):
                 self._count(window, rows)
         for part in parts:
@@ -125,9 +127,10 @@ def _is_cast(item: Sequence[Node]) -> bool:
 
 
 def _selects(parts: Sequence[Node]) -> Iterator[Sequence[Node]]:
-    """Yield the parts of each SELECT at this level."""
+    """Yield the parts of each SELECT at this level, and those of a short query before the first."""
     starts = [index for index, part in enumerate(parts) if text_of(part) == "SELECT"]
-    for start, end in pairwise([*starts, len(parts)]):
+    short = [0] if text_of(next(iter(parts), None)) in ("TABLE", "VALUES") else []
+    for start, end in pairwise([*short, *starts, len(parts)]):
         yield parts[start:end]
 
 
@@ -138,7 +141,7 @@ def _windows(parts: Sequence[Node], named: Mapping[str, _Frame]) -> Iterator[_Wi
             if text_of(next(iter(part.parts), None)) not in _QUERIES:
                 yield from _windows(part.parts, named)
             if part.called == "over" and (call := _call_before(parts, index)):
-                yield _Window(call, _ignores_nulls(parts, index), _frame(part.parts))
+                yield _Window(call, _ignores_nulls(parts, index), _frame(part.parts, named))
         elif part.keyword == "OVER" and index + 1 < len(parts) and (call := _call_before(parts, index)):
             following = parts[index + 1]
             name = following.name if isinstance(following, Token) else ""
@@ -161,20 +164,31 @@ def _named_frames(select: Sequence[Node]) -> dict[str, _Frame]:
     frames: dict[str, _Frame] = {}
     for name, between, part in zip(select, select[1:], select[2:], strict=False):
         if isinstance(name, Token) and text_of(between) == "AS" and isinstance(part, Group) and part.name is None:
-            one, other = _frame(part.parts), frames.get(name.name, _Frame(0))
-            frames[name.name] = _Frame(max(one.width, other.width), one.moves or other.moves)
+            frames[name.name] = _wider(_frame(part.parts, frames), frames.get(name.name))
     return frames
 
 
-def _frame(parts: Sequence[Node]) -> _Frame:
-    """Return the frame that ends these parts of a window."""
+def _wider(one: _Frame, other: _Frame | None) -> _Frame:
+    return one if other is None else _Frame(max(one.width, other.width), one.moves or other.moves)
+
+
+def _frame(parts: Sequence[Node], named: Mapping[str, _Frame]) -> _Frame:
+    """Return the frame of these parts of a window, else that of the window which they begin with."""
+    if own := _own_frame(parts):
+        return own
+    first = next(iter(parts), None)
+    return named.get(first.name if isinstance(first, Token) else "", _Frame())
+
+
+def _own_frame(parts: Sequence[Node]) -> _Frame | None:
+    """Return the frame that ends these parts of a window, `None` where they have none."""
     places = [index for index, part in enumerate(parts) if isinstance(part, Token) and part.keyword in _FRAMES]
     bounds = [part for part in parts[places[-1] + 1 :] if text_of(part) != "BETWEEN"] if places else []
     middle = next((index for index, part in enumerate(bounds) if text_of(part) == "AND"), len(bounds))
     first, last = bounds[:middle], bounds[middle + 1 :]
     words = [part.keyword for part in first if isinstance(part, Token)]
     if words == ["UNBOUNDED", "PRECEDING"] or not {"CURRENT", "PRECEDING", "FOLLOWING"} & set(words):
-        return _Frame()  # It only grows; or there is none, but a column that is called rows.
+        return _Frame() if words else None  # It only grows; or there is none, but a column that is called rows.
     start, end = _offset(first), _offset(last) if last else 0
     kind = parts[places[-1]]
     if start is None or end is None or not (isinstance(kind, Token) and kind.keyword == "ROWS"):
