@@ -15,6 +15,8 @@ FrameKind = Literal["query", "subquery", "call", "group", "list", "link", "index
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 """Brackets that open, and what closes each."""
 
+_SIDES = frozenset(["BOTH", "LEADING", "TRAILING"])
+
 
 @dataclass(slots=True)
 class Frame:
@@ -86,6 +88,20 @@ class Cursor:
         """Tell whether a name stands right before."""
         before = self.near(-1)
         return before is not None and before.kind in ("word", "quoted")
+
+    def is_trimming(self) -> bool:
+        """Tell whether the arguments of `trim` are open."""
+        return self.frame.kind == "call" and self.called() == "trim"
+
+    def cuts(self, word: str) -> bool:
+        """Tell whether a word says where `trim(BOTH 'x' FROM text)` cuts, and is no name."""
+        following = self.near(1)
+        is_side = word in _SIDES and self.text(-1) == "(" and following is not None and following.kind != "mark"
+        return self.is_trimming() and (is_side or (word == "FROM" and self.text(-1) in _SIDES))
+
+    def begins_test(self) -> bool:
+        """Tell whether `CASE x WHEN` stands before, or a comma behind it, which may go on with `> 1` or `IS NULL`."""
+        return self.frame.kind == "case" and self.text(-1) in ("WHEN", ",")
 
 
 def keyword(token: Token) -> str:

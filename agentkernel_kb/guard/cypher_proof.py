@@ -21,6 +21,7 @@ from agentkernel_kb.guard.lexer import Token
 MAX_DEPTH = 24
 _LEADING = frozenset(["+", "-", "->", ",", ":", ".", ".."])
 """Marks that need no value in front of them: signs, parts of arrows, labels, and bounds that are left open."""
+_TESTS = frozenset(["=", "<>", "<", ">", "<=", ">=", "=~"])
 _CASE_WORDS = frozenset(["ELSE", "THEN", "WHEN"])
 _OPEN_AGAIN = frozenset([("WHEN", "CASE"), ("WHERE", "|")])
 """Words that stand where an expression could stand, with what stands in front of them; an expression follows."""
@@ -150,6 +151,10 @@ class _Walk(Cursor):
             self.place = "operator"
         elif word in self.engine.prefix_words or (word, self.text(-1)) in _OPEN_AGAIN or self._selects_path(word):
             pass
+        elif self.engine.paths and self.cuts(word):
+            self.place = "operand"
+        elif self.engine.paths and self.begins_test() and (word == "IS" or word in self.engine.comparisons):
+            self._operator(token, word)
         elif word == "CASE":
             self._open("case", token)
         elif word in self.engine.subqueries and following == "{":
@@ -167,6 +172,8 @@ class _Walk(Cursor):
         kind = self.frame.kind
         if word == "IS" and (end := predicate_end(self.tokens, self.index, self.engine.value_types)) is not None:
             self.index = end - 1
+        elif word == "FROM" and self.engine.paths and self.is_trimming():
+            self.place = "operand"
         elif word in self.engine.operators:
             self.place = "operand"
             self.naming = word == "AS" and self.text(2) != "("
@@ -308,6 +315,11 @@ class _Walk(Cursor):
 
     def _separator(self, token: Token) -> None:
         text, before = token.text, self.near(-1)
+        if self.place == "operand" and text in _TESTS and self.engine.paths and self.begins_test():
+            return
+        if self.place == "operand" and text == "%" and self.engine.paths and self.text(-1) in (":", "&", "|", "!"):
+            self.place = "operator"  # Any label.
+            return
         if self.place == "operand" and text not in _LEADING and (self.text(-1), text) != (":", "="):
             raise refusal("A value has to stand in front of this", token)
         self.place = "operand"

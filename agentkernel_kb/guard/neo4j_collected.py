@@ -22,6 +22,7 @@ MAX_WORK = 20_000_000
 MAX_LENGTH = 2_000_000
 MAX_MATCHED = 10_000
 MAX_PARSED = 100_000
+MAX_ASKED = 1_000
 MAX_COMPARED = 1_000_000_000
 _OF_UNKNOWN = 100
 """How many items a list is taken to have that is a property, or the labels or keys of a node."""
@@ -39,6 +40,8 @@ _MATCHED = (
 _SOUGHT = "A long text is looked for in another long one, which may compare each place with all of it; nothing stops that"
 _PARSING = frozenset(["tofloat", "tofloatornull", "tointeger", "tointegerornull"])
 _PARSED = f"A text of more than {MAX_PARSED:,} digits, as this one may be, is not read as a number; nothing stops that"
+_LUCENE = frozenset(["querynodes", "queryrelationships"])
+_ASKED = f"The query of an index has at most {MAX_ASKED:,} characters; nothing stops what a longer one is made into"
 _GROWN = "This statement puts a list together that is too long for what looks at all of it, which nothing stops. Use UNWIND"
 
 
@@ -57,6 +60,8 @@ def check_collected(tokens: Sequence[Token]) -> None:
             _check_match(tokens, index, shapes)
         if token.name in _PARSING and first(shapes.value(arguments_of(tokens, index)).shape) > MAX_PARSED:
             raise refusal(_PARSED, token)
+        if token.name in _LUCENE and _asked_chars(tokens, index, shapes) > MAX_ASKED:
+            raise refusal(_ASKED, token)
         if prod(first(shapes.value(text).shape) for text in _sought(tokens, index)) > MAX_COMPARED:
             raise refusal(_SOUGHT, token)
 
@@ -77,6 +82,12 @@ def _check_match(tokens: Sequence[Token], operator: int, shapes: Shapes) -> None
     length = first(shapes.value(operand_before(tokens, operator)).shape)
     if length > MAX_MATCHED and repeats_twice(tokens[operator + 1].text[1:-1]):
         raise refusal(_MATCHED, tokens[operator])
+
+
+def _asked_chars(tokens: Sequence[Token], procedure: int, shapes: Shapes) -> int:
+    """Return how many characters the query of a full-text index may have: thousands of choices took Lucene 20 s to prepare."""
+    asked = [*pieces(arguments_of(tokens, procedure)), ()][1]
+    return max(sum(len(token.text) for token in asked if token.kind == "string"), first(shapes.value(asked).shape))
 
 
 def _sought(tokens: Sequence[Token], index: int) -> Sequence[Sequence[Token]]:

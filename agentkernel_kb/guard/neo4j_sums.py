@@ -8,6 +8,7 @@ from agentkernel_kb.guard.cypher_cursor import CLOSING, arguments_of, keyword
 from agentkernel_kb.guard.lexer import Token
 
 _NUMERIC = frozenset(["abs", "length", "size", "sqrt", "tofloat", "tointeger"])
+_ENDS = ("WHEN", "ELSE", "END")
 _RECKONED = frozenset("*-/%^")
 
 
@@ -19,6 +20,8 @@ def adds_numbers(start: Sequence[Token], body: Sequence[Token], total: str) -> b
         body: What stands behind its list, from the `|` on.
         total: The name of what it has so far.
     """
+    if _is_number(start) and body[1:] and keyword(body[1]) == "CASE" and _chooses(body[1:], "number", "word", "quoted"):
+        return True  # The largest or smallest, say: nothing is added.
     return _is_number(start) and all(_is_number(term) or _is_name(term, total) for term in _cut(body[1:], "+"))
 
 
@@ -29,19 +32,21 @@ def _is_number(tokens: Sequence[Token]) -> bool:
     if not tokens or any(token.text == "||" for token in tokens):
         return False
     if keyword(tokens[0]) == "CASE":
-        return _chooses_numbers(tokens)
+        return _chooses(tokens, "number")
     if tokens[0].name in _NUMERIC and tokens[1].text == "(" and len(arguments_of(tokens, 0)) + 3 == len(tokens):
         return True
     return len(list(_cut(tokens, "+"))) == 1 and len(list(_cut(tokens, *_RECKONED))) > 1
 
 
-def _chooses_numbers(tokens: Sequence[Token]) -> bool:
-    """Tell whether each branch of a `CASE` is one number."""
-    branches = [index for index, token in enumerate(tokens) if keyword(token) in ("THEN", "ELSE")]
-    ends = ("WHEN", "ELSE", "END")
-    return bool(branches) and all(
-        index + 2 < len(tokens) and tokens[index + 1].kind == "number" and keyword(tokens[index + 2]) in ends
-        for index in branches
+def _chooses(tokens: Sequence[Token], *kinds: str) -> bool:
+    """Tell whether this is one `CASE`, of which each branch is one number, or one name where names will do."""
+    words = [*map(keyword, tokens), "END"]
+    branches = [index for index, word in enumerate(words) if word in ("THEN", "ELSE")]
+    return (
+        bool(branches)
+        and all(index + 2 < len(tokens) and tokens[index + 1].kind in kinds for index in branches)
+        and all(words[index + 2] in _ENDS for index in branches)
+        and all(words[index + 1] in _ENDS for index, word in enumerate(words[:-1]) if word == "END")
     )
 
 

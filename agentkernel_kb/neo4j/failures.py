@@ -18,6 +18,7 @@ from agentkernel_kb.errors import (
 )
 from agentkernel_kb.graph_writes import without_values
 from agentkernel_kb.neo4j.arguments import Scope, Target
+from agentkernel_kb.neo4j.watch import RowTooLargeError
 from agentkernel_kb.render import one_line
 
 _MAX_CHARS = 300
@@ -48,6 +49,10 @@ def translated(error: Exception, target: Target, scope: Scope, parameters: Mappi
         return _of_server(error, target, scope, parameters or {})
     if isinstance(error, DriverError | OSError):
         return _of_driver(error, target)
+    if isinstance(error, RowTooLargeError):
+        return KnowledgeQueryError("A row is too large to be read. Return less in one row, or aggregate it.")
+    if isinstance(error, RecursionError):
+        return KnowledgeQueryError(f"A {'parameter' if parameters else 'value'} is nested too deeply for the driver of Neo4j.")
     if isinstance(error, TypeError | ValueError | OverflowError):  # Its text may hold the value.
         return KnowledgeQueryError(f"A parameter has a value that Neo4j does not take ({type(error).__name__}).")
     return KnowledgeBackendError(f"The driver of Neo4j failed ({type(error).__name__}).")
@@ -114,6 +119,8 @@ def _of_server(error: Any, target: Target, scope: Scope, parameters: Mapping[str
         return KnowledgeGuardError("The server found that this statement writes, in a transaction that only reads")
     if code.startswith("Neo.TransientError"):
         return _of_moment(title, target)
+    if code == "Neo.DatabaseError.Statement.ExecutionFailed":  # A number out of range, say: the statement's own fault.
+        return KnowledgeQueryError(_told(title, message, parameters))
     if code.startswith("Neo.DatabaseError"):
         return KnowledgeBackendError(f"Neo4j failed ({title}).")
     if category == "Cluster":

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.errors import KnowledgeDependencyError, KnowledgeStateError, KnowledgeTimeoutError
 from agentkernel_kb.neo4j.arguments import Target
+from agentkernel_kb.neo4j.watch import Watch
 
 if TYPE_CHECKING:
     from neo4j import AsyncDriver
@@ -39,6 +40,7 @@ class _Room:
         self.driver: AsyncDriver | None = None
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)
         self.thread.start()
+        self.watch = Watch(self.loop, self.thread, f"{name}-watch")
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
@@ -49,6 +51,7 @@ class _Room:
 
     def close(self) -> None:
         """Close the driver and end the thread; what still runs is cancelled."""
+        self.watch.end()
         if self.pid != os.getpid() or self.loop.is_closed():
             return  # After a fork the connections belong to the parent.
         done = asyncio.run_coroutine_threadsafe(self._close(), self.loop)
@@ -119,10 +122,11 @@ class Link:
 
     async def _within(self, room: _Room, work: Callable[[AsyncDriver], Awaitable[T]], deadline: Deadline) -> T:
         try:
-            async with asyncio.timeout(deadline.left()):
-                if room.driver is None:
-                    room.driver = _make_driver(self._target)
-                return await work(room.driver)
+            with room.watch.call():
+                async with asyncio.timeout(deadline.left()):
+                    if room.driver is None:
+                        room.driver = _make_driver(self._target)
+                    return await work(room.driver)
         except TimeoutError as error:
             if isinstance(error, KnowledgeTimeoutError):
                 raise

@@ -19,10 +19,11 @@ from agentkernel_kb import (
     KnowledgeBuilder,
     KnowledgeConnectionError,
     KnowledgeError,
+    KnowledgeQueryError,
     KnowledgeTimeoutError,
     Limits,
 )
-from agentkernel_kb.neo4j import Neo4jManager
+from agentkernel_kb.neo4j import Neo4jManager, watch
 from servers import PASSWORD, PrivateServer, Server, free_port, private
 
 pytestmark = pytest.mark.server("neo4j")
@@ -191,3 +192,44 @@ def test_a_cell_of_ten_megabytes_comes_whole_and_is_shown_short(neo4j_server: Se
     assert sum(map(len, found["metadata"]["row"]["many"])) == 3_000_000
     assert len(found["text"]) < 3_000
     own.close()
+
+
+# An error that arrives just while something is let go of is told and forgotten; the next one ends the reading.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_row_that_takes_too_long_to_read_is_given_up_and_holds_up_nobody(
+    neo4j_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "MOST_SECONDS", 0.2)
+    with closing(Neo4jManager(neo4j_server.url, "neo4j", PASSWORD)) as graph:
+        lists = "UNWIND range(1, 1000) AS a UNWIND range(1, 600) AS b RETURN collect([a, b, 'x']) AS l"
+        error = failure(lambda: graph.query(lists, timeout=PATIENCE_SECONDS))
+        assert isinstance(error, KnowledgeQueryError)
+        assert str(error) == "A row is too large to be read. Return less in one row, or aggregate it."
+        assert graph.query("RETURN 1 AS one", timeout=PATIENCE_SECONDS)[0]["text"] == "one=1"
+
+
+@pytest.mark.parametrize("nested", ["[s]", "{a: s}"], ids=["lists", "maps"])
+def test_a_value_that_is_nested_too_deeply_for_the_driver_is_a_clear_error(neo4j_server: Server, nested: str) -> None:
+    with closing(Neo4jManager(neo4j_server.url, "neo4j", PASSWORD)) as graph:
+        error = failure(lambda: graph.query(f"RETURN reduce(s = null, i IN range(1, 1000) | {nested}) AS x"))
+        assert isinstance(error, KnowledgeQueryError)
+        assert str(error) == "A value is nested too deeply for the driver of Neo4j."
+
+
+def test_a_parameter_that_is_nested_too_deeply_for_the_driver_is_a_clear_error(neo4j_server: Server) -> None:
+    deep: list[object] = []
+    for _ in range(1_500):
+        deep = [deep]
+    record = {"text": "", "metadata": {"query": "CREATE (n:Nobody {p: size($deep)})", "params": {"deep": deep}}}
+    with closing(Neo4jManager(neo4j_server.url, "neo4j", PASSWORD)) as graph:
+        assert "nested too deep" in str(failure(lambda: graph.write([record])))
+
+
+@pytest.mark.parametrize(
+    "value", ["substring('abc', 0, 2147483648)", "[1, 2, 3][1..9223372036854775807]"], ids=["length", "index"]
+)
+def test_a_number_that_the_server_cannot_take_is_the_statements_own_fault(neo4j_server: Server, value: str) -> None:
+    with closing(Neo4jManager(neo4j_server.url, "neo4j", PASSWORD)) as graph:
+        error = failure(lambda: graph.query(f"RETURN {value} AS x"))
+        assert isinstance(error, KnowledgeQueryError)
+        assert "xpected an" in str(error)

@@ -119,3 +119,58 @@ def test_no_long_text_is_put_together_a_thousand_times() -> None:
         check_read_only_cypher(statement.replace("#", "x" * 100), engine="neo4j")
         with pytest.raises(KnowledgeGuardError, match="A text of more than 1,000 characters cannot stand beside reduce"):
             check_read_only_cypher(statement.replace("#", "x" * 1_001), engine="neo4j")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["'/{}/'", "'a' + '{}'", "reduce(s = '', i IN range(1, 1000) | s + '(a|b)?')", "t"],
+    ids=["written", "added", "reduced", "named"],
+)
+def test_no_long_text_is_the_query_of_a_full_text_index(asked: str) -> None:
+    choices = "(a|b)?" * 600
+    named = f"'{choices}'" if asked == "t" else "1"
+    for kind in ("Nodes", "Relationships"):
+        with pytest.raises(KnowledgeGuardError, match="at most 1,000 characters"):
+            check_read_only_cypher(
+                f"WITH {named} AS t CALL db.index.fulltext.query{kind}('notes', {asked.format(choices)}) YIELD score "
+                "RETURN score",
+                engine="neo4j",
+            )
+
+
+@pytest.mark.parametrize("asked", ["'lamp OR desk~2'", "n.note", "'/(a|b)?c/'"], ids=["words", "property", "pattern"])
+def test_a_full_text_index_is_asked_for_a_few_words(asked: str) -> None:
+    check_read_only_cypher(
+        f"MATCH (n) CALL db.index.fulltext.queryNodes('notes', {asked}) YIELD node RETURN node", engine="neo4j"
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "CASE WHEN a > m THEN a ELSE m END + a",
+        "CASE WHEN a > m THEN [a] ELSE m END",
+        "CASE WHEN a > 1 THEN CASE WHEN a > m THEN a ELSE m END + a ELSE a END",
+    ],
+    ids=["added", "in a list", "added inside"],
+)
+def test_what_a_reduce_chooses_is_not_enlarged(body: str) -> None:
+    with pytest.raises(KnowledgeGuardError, match="may copy a long text"):
+        check_read_only_cypher(f"MATCH (n) WITH collect(n.t) AS l RETURN reduce(m = 0, a IN l | {body}) AS x", engine="neo4j")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "MATCH (n) RETURN trim(BOTH SET FROM n) DELETE n",
+        "MATCH (n) RETURN trim(FROM n) SET n.a = 1",
+        "MATCH (n) RETURN CASE n.a WHEN IS NULL THEN 1 END SET n.a = 1",
+        "MATCH (n) RETURN CASE n.a WHEN > 1 THEN 1 SET n.a = 1",
+        "MATCH (n:%) DELETE n",
+        "RETURN CASE 'a' WHEN =~ '(a+)+$' THEN 1 END",
+    ],
+    ids=["trim", "from", "case", "open case", "label", "pattern"],
+)
+def test_words_and_marks_that_stand_in_place_of_a_value_hide_no_clause(statement: str) -> None:
+    with pytest.raises(KnowledgeGuardError):
+        check_read_only_cypher(statement, engine="neo4j")
