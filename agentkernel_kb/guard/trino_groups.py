@@ -92,6 +92,11 @@ def text_of(part: Node | None) -> str:
     return part.keyword if part.keyword in RESERVED else ""
 
 
+def where_of(part: Node) -> Token:
+    """Return the token that an error about a part shows."""
+    return part.where if isinstance(part, Group) else part
+
+
 def all_groups(parts: Sequence[Node]) -> Iterator[Group]:
     """Yield every group among the parts and inside of them."""
     for part in parts:

@@ -7,12 +7,12 @@ and with the steps: PERMUTE of four names with `*`, 97 steps, took more than 13 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agentkernel_kb.errors import KnowledgeGuardError
 from agentkernel_kb.guard.lexer import Token
 from agentkernel_kb.guard.trino_groups import Group, Node, text_of
-from agentkernel_kb.guard.trino_sources import limit_of_query
+from agentkernel_kb.guard.trino_sources import NamedLimit, limit_of_named, limit_of_query
 from agentkernel_kb.guard.trino_texts import pattern_size
 
 MAX_ROWS_WITHOUT_A_COUNT = 500
@@ -29,8 +29,12 @@ _REASON = (
 )
 
 
-def check_matching(parts: Sequence[Node]) -> None:
+def check_matching(parts: Sequence[Node], limits: Mapping[str, NamedLimit]) -> None:
     """Refuse row patterns over more rows than can be matched before the deadline.
+
+    Args:
+        parts: The statement, or a part of it.
+        limits: How many rows its common table expressions have at most.
 
     Raises:
         KnowledgeGuardError: There is one. The message says what would do.
@@ -39,10 +43,10 @@ def check_matching(parts: Sequence[Node]) -> None:
         if not isinstance(part, Group):
             continue
         if part.called == _CALLED:
-            most, rows = _most_rows(part), _rows_before(parts[:index])
+            most, rows = _most_rows(part), _rows_before(parts[:index], limits)
             if rows is None or rows > most:
                 raise KnowledgeGuardError(_REASON.format(most), part=part.where.shown, position=part.where.start)
-        check_matching(part.parts)
+        check_matching(part.parts, limits)
 
 
 def _most_rows(matching: Group) -> int:
@@ -66,11 +70,13 @@ def _is_open(parts: Sequence[Node]) -> bool:
     return False
 
 
-def _rows_before(parts: Sequence[Node]) -> int | None:
-    """Return how many rows the query in brackets has at most that these parts end with, but for its alias; `None`: unknown."""
+def _rows_before(parts: Sequence[Node], limits: Mapping[str, NamedLimit]) -> int | None:
+    """Return how many rows the query in brackets, or its name, has that these parts end with, but for its alias."""
     behind = list(parts)
     while (
         behind and isinstance(behind[-1], Token) and behind[-1].kind in ("word", "quoted") and text_of(behind[-1]) in ("", "AS")
     ):
         behind.pop()
-    return limit_of_query(behind[-1] if behind else None)
+    last = behind[-1] if behind else None
+    named = parts[len(behind) :]
+    return limit_of_named(named[0], limits) if named and text_of(last) in ("FROM", "JOIN", ",") else limit_of_query(last)

@@ -15,11 +15,12 @@ from collections.abc import Collection, Mapping, Sequence
 from agentkernel_kb.errors import KnowledgeGuardError
 from agentkernel_kb.guard.lexer import Token
 from agentkernel_kb.guard.trino_calls import DOCUMENT, Calls, refused
-from agentkernel_kb.guard.trino_groups import RESERVED, Group, Node, all_groups, grouped, text_of
+from agentkernel_kb.guard.trino_groups import RESERVED, Group, Node, all_groups, grouped, text_of, where_of
 from agentkernel_kb.guard.trino_kinds import SIZED_NAMES
 from agentkernel_kb.guard.trino_matching import check_matching
 from agentkernel_kb.guard.trino_sequences import check_sequences
 from agentkernel_kb.guard.trino_sketches import SKETCHES, check_sketches
+from agentkernel_kb.guard.trino_sources import limits_of_names
 from agentkernel_kb.guard.trino_texts import MAX_PATTERN, pattern_size
 from agentkernel_kb.guard.trino_values import NOTHING, SMALL, STORED, Size, array, either, text, together
 from agentkernel_kb.guard.trino_windows import check_windows
@@ -55,7 +56,7 @@ def check_sizes(tokens: Sequence[Token]) -> None:
     is_recursive = any(token.keyword == "RECURSIVE" for token in tokens)
     sizes = _Sizes(parts)
     sizes.settle(max(1, steps) * (ROUNDS_OF_A_RECURSION if is_recursive else 1) + 1)
-    check_matching(parts)
+    check_matching(parts, limits_of_names(parts))
     words = {token.text.strip('"').lower() for token in tokens}
     if "over" in words:
         check_windows(parts, tokens, sizes.known)
@@ -112,7 +113,7 @@ class _Sizes(Calls):
             if matched is not None:  # Trino holds a pattern of LIKE against a text without looking at the time.
                 self.spend(matched[0].bytes * size.bytes // _BYTES_A_STEP, matched[1])
             if segment and (compares or sign in _COMPARES):
-                self.spend(size.bytes // _BYTES_A_STEP, _where(segment[-1]))
+                self.spend(size.bytes // _BYTES_A_STEP, where_of(segment[-1]))
             compares = sign in _COMPARES or (compares and not segment)  # As in IS DISTINCT FROM.
             largest = either(largest, size)
             before, named, segment, is_named = (size if segment else before), segment, [], sign == "AS"
@@ -128,7 +129,7 @@ class _Sizes(Calls):
         if size > MAX_ROW_BYTES:
             raise refused(
                 f"Up to here a row can have more than {MAX_ROW_BYTES:,} bytes; select fewer large values, or parts of them",
-                _where(last),
+                where_of(last),
             )
         return size
 
@@ -238,13 +239,9 @@ class _Sizes(Calls):
     def _count_visit(self, part: Node) -> None:
         self._visits += 1
         if self._visits > MAX_VISITS:
-            token = _where(part)
+            token = where_of(part)
             reason = "The statement is too long for the sizes of its values to be followed; shorten it"
             raise KnowledgeGuardError(reason, part=token.shown, position=token.start)
-
-
-def _where(part: Node) -> Token:
-    return part.where if isinstance(part, Group) else part
 
 
 def _can_be_alias(part: Node) -> bool:

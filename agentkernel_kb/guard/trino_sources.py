@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from agentkernel_kb.guard.lexer import Token
-from agentkernel_kb.guard.trino_groups import Group, Node, text_of
+from agentkernel_kb.guard.trino_groups import Group, Node, text_of, where_of
 
 _BEHIND_SOURCES = frozenset(
     "WHERE GROUP HAVING WINDOW ORDER LIMIT OFFSET FETCH UNION INTERSECT EXCEPT".split()  # noqa: SIM905 - reads better
@@ -26,8 +27,47 @@ def limit_of_query(part: Node | None) -> int | None:
     return int(number.text[:10])
 
 
-def limit_of_source(select: Sequence[Node]) -> int | None:
-    """Return how many rows a SELECT reads at most: those of one query in brackets, with an alias perhaps."""
+class NamedLimit(NamedTuple):
+    """How many rows a common table expression has at most, and from which character on its name means it."""
+
+    rows: int
+    start: int
+
+
+def limits_of_names(statement: Sequence[Node]) -> dict[str, NamedLimit]:
+    """Return the common table expressions of a statement that end in a LIMIT and whose names mean nothing else in it."""
+    if text_of(next(iter(statement), None)) != "WITH":
+        return {}
+    found: dict[str, NamedLimit] = {}
+    for before, name, between, part, after in zip(*(statement[place:] for place in range(5)), strict=False):
+        rows = limit_of_query(part)
+        if isinstance(name, Token) and text_of(before) in ("WITH", ",") and text_of(between) == "AS" and rows is not None:
+            found[name.name] = NamedLimit(rows, where_of(after).start)
+    named = [name for name in _names_of_expressions(statement) if name in found]
+    return {name: limit for name, limit in found.items() if named.count(name) == 1}
+
+
+def _names_of_expressions(parts: Sequence[Node]) -> Iterator[str]:
+    """Yield the names of all common table expressions, wherever they stand."""
+    for index, part in enumerate(parts):
+        if not isinstance(part, Group):
+            continue
+        if index > 1 and part.name is None and text_of(parts[index - 1]) == "AS":
+            name = parts[index - 2]
+            yield name.name if isinstance(name, Token) else name.called
+        yield from _names_of_expressions(part.parts)
+
+
+def limit_of_named(part: Node | None, limits: Mapping[str, NamedLimit]) -> int | None:
+    """Return how many rows a query in brackets, or the name of one, has at most."""
+    if isinstance(part, Token):
+        limit = limits.get(part.name)
+        return limit.rows if limit is not None and part.start >= limit.start else None
+    return limit_of_query(part)
+
+
+def limit_of_source(select: Sequence[Node], limits: Mapping[str, NamedLimit]) -> int | None:
+    """Return how many rows a SELECT reads at most: those of one query in brackets or its name, with an alias perhaps."""
     start = next((index for index, part in enumerate(select) if text_of(part) == "FROM"), None)
     if start is None or text_of(select[start - 1]) == "DISTINCT":  # As in IS DISTINCT FROM.
         return None
@@ -38,7 +78,7 @@ def limit_of_source(select: Sequence[Node]) -> int | None:
         source.append(part)
     alias = [part for part in source[1:] if text_of(part) != "AS"]
     is_alone = len(alias) < 2 and all(is_alias(part) for part in alias)
-    return limit_of_query(source[0]) if source and is_alone else None
+    return limit_of_named(source[0], limits) if source and is_alone else None
 
 
 def is_alias(part: Node) -> bool:

@@ -18,7 +18,7 @@ from agentkernel_kb.errors import KnowledgeGuardError
 from agentkernel_kb.guard.lexer import Token
 from agentkernel_kb.guard.trino_arguments import number_in
 from agentkernel_kb.guard.trino_groups import Group, Node, text_of
-from agentkernel_kb.guard.trino_sources import StoredColumns, limit_of_source
+from agentkernel_kb.guard.trino_sources import NamedLimit, StoredColumns, limit_of_source, limits_of_names
 
 MAX_STEPS_OF_A_PAGE = 250_000_000
 _ROWS_OF_A_PAGE = 100_000
@@ -33,6 +33,7 @@ _SEEKING = frozenset(["first_value", "lag", "last_value", "lead", "nth_value"])
 _QUICK_TYPES = frozenset(["bigint", "double", "int", "integer", "real", "smallint", "tinyint"])
 _MAKES_NULLS = frozenset(["CUBE", "FULL", "LEFT", "RIGHT", "ROLLUP", "SETS", "UNION"])
 _QUERIES = frozenset(["SELECT", "VALUES", "TABLE", "WITH"])
+_SET_OPERATIONS = frozenset(["EXCEPT", "INTERSECT", "UNION"])
 _REASON = (
     "Trino goes through {what} for each row, whatever the time: {instead}, or give it few rows, as in "
     "FROM (SELECT … LIMIT 10000)"
@@ -69,20 +70,20 @@ def check_windows(parts: Sequence[Node], tokens: Sequence[Token], made: Collecti
     Raises:
         KnowledgeGuardError: There is one. The message says what would do.
     """
-    _Windows(tokens, made).check(parts)
+    _Windows(parts, tokens, made).check(parts)
 
 
 class _Windows:
-    def __init__(self, tokens: Sequence[Token], made: Collection[str]) -> None:
+    def __init__(self, parts: Sequence[Node], tokens: Sequence[Token], made: Collection[str]) -> None:
+        self._limits: dict[str, NamedLimit] = limits_of_names(parts)
         self._makes_nulls = any(token.keyword in _MAKES_NULLS for token in tokens)
         self._columns = StoredColumns(tokens, made)
         self._steps = 0
 
     def check(self, parts: Sequence[Node]) -> None:
-        selects = list(_selects(parts))
-        is_alone = len(selects) == 1  # Otherwise an ORDER BY at the end is of all of them.
-        for select in selects:
-            rows = limit_of_source(select) if is_alone else None
+        are_several = any(text_of(part) in _SET_OPERATIONS for part in parts)  # An ORDER BY at the end is of all of them.
+        for select in _selects(parts):
+            rows = None if are_several else limit_of_source(select, self._limits)
             for window in _windows(select, _named_frames(select)):
                 self._count(window, rows)
         for part in parts:
@@ -129,7 +130,8 @@ def _is_cast(item: Sequence[Node]) -> bool:
 def _selects(parts: Sequence[Node]) -> Iterator[Sequence[Node]]:
     """Yield the parts of each SELECT at this level, and those of a short query before the first."""
     starts = [index for index, part in enumerate(parts) if text_of(part) == "SELECT"]
-    short = [0] if text_of(next(iter(parts), None)) in ("TABLE", "VALUES") else []
+    first = text_of(next(iter(parts), None))
+    short = [0] if first in ("TABLE", "VALUES") or (first == "WITH" and not starts) else []
     for start, end in pairwise([*short, *starts, len(parts)]):
         yield parts[start:end]
 

@@ -54,6 +54,40 @@ def test_a_limit_bounds_the_rows_of_its_own_source_alone(source: str) -> None:
         check_read_only(f"SELECT max(x) OVER (ORDER BY d {WIDE}) FROM {source}", dialect="trino")
 
 
+@pytest.mark.parametrize("source", ["c", "c AS d", '"C" d', "c AS d (x, y)"])
+def test_a_common_table_expression_with_a_limit_has_few_rows(source: str) -> None:
+    few = f"WITH b AS (SELECT 1), c AS (SELECT d, x FROM t LIMIT 100) SELECT {{}} FROM {source}"
+    check_read_only(few.format(f"max(x) OVER (ORDER BY d {WIDE})"), dialect="trino")
+    if "(x" not in source:
+        check_read_only(f"{few.format('*')} MATCH_RECOGNIZE (PATTERN (A B+) DEFINE B AS true)", dialect="trino")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "WITH c AS (SELECT {} FROM c LIMIT 100) SELECT * FROM c",
+        "WITH c AS (SELECT d, x FROM t LIMIT 100) SELECT * FROM (WITH c AS (SELECT * FROM t) SELECT {} FROM c)",
+        "WITH c AS (SELECT d, x FROM t LIMIT 100) SELECT {} FROM c, t",
+        "WITH c AS (SELECT d, x FROM t LIMIT 100) SELECT {} FROM s.c",
+        "WITH b AS (SELECT {} FROM c), c AS (SELECT d, x FROM t LIMIT 100) SELECT * FROM b",
+        "SELECT {} FROM c WHERE d IN (WITH c AS (SELECT d FROM t LIMIT 100) SELECT d FROM c)",
+        "WITH c AS (SELECT d, x FROM t LIMIT 100) SELECT d FROM t UNION ALL SELECT d FROM c ORDER BY {}",
+        "WITH c AS (SELECT d, x FROM t LIMIT 100) TABLE t ORDER BY {}",
+        "WITH c (d, x) AS (SELECT d, x FROM t LIMIT 100), c AS (SELECT * FROM t) SELECT {} FROM c",
+    ],
+)
+def test_a_name_that_may_mean_more_rows_does_not(statement: str) -> None:
+    with pytest.raises(KnowledgeGuardError, match="whatever the time"):
+        check_read_only(statement.format(f"max(x) OVER (ORDER BY d {WIDE})"), dialect="trino")
+
+
+def test_so_it_is_for_row_patterns() -> None:
+    matching = "MATCH_RECOGNIZE (PATTERN (A B+) DEFINE B AS true)"
+    for source in ("s.c", "c CROSS JOIN t", "c, t", "t AS c"):
+        with pytest.raises(KnowledgeGuardError, match="whatever the time"):
+            check_read_only(f"WITH c AS (SELECT * FROM t LIMIT 100) SELECT * FROM {source} {matching}", dialect="trino")
+
+
 @pytest.mark.parametrize("sketch", ["sketch", "d.sketch", '"sketch"'])
 def test_a_stored_sketch_is_cast(sketch: str) -> None:
     check_read_only(f"SELECT cardinality(merge(CAST({sketch} AS HyperLogLog))) FROM daily AS d", dialect="trino")
