@@ -26,9 +26,17 @@ if TYPE_CHECKING:
     from sqlglot.expressions import Expr
 
 _GATHERED = 500_000
+_WIDE, _PERHAPS_WIDE = 150_000, 5_000
+"""How many digits a number may have that is multiplied with itself, often or as often as some value says."""
 _TURNS = 4
 _SLOW: Mapping[str, int] = {
     "cast": 3,
+    "exp": 100,
+    "ln": 100,
+    "log": 100,
+    "log10": 100,
+    "pow": 100,
+    "sqrt": 100,
     "daitch_mokotoff": 100,
     "distance": 10,
     "matchagainst": 5,
@@ -42,8 +50,8 @@ _SLOW: Mapping[str, int] = {
     "unaccent": 5,
     "word_similarity": 10,
 }
-"""How many times as long as to copy a character it takes to look at one; operators, such as those of pg_trgm, are called as the
-parser's nodes are."""
+"""How many times as long as to copy a character it takes to look at one, or at a digit; operators, such as those of pg_trgm,
+are called as the parser's nodes are."""
 _TOO_MUCH = (
     f"One row of this statement makes or looks at more than {MAX_BUILT_CHARS:,} characters that the statement builds itself; "
     "build fewer or smaller texts"
@@ -89,6 +97,13 @@ def _keeps_all(node: Expr) -> bool:
     return is_gathering(node) or in_query or compared or (isinstance(node, exp.Array) and node.find(exp.Select) is not None)
 
 
+def _digits(number: str) -> int:
+    """Return how many digits a number has that is written with more of them than columns hold."""
+    exponent = number.lower().partition("e")[2].lstrip("+-")
+    digits = len(number) + (int(exponent) if exponent.isdecimal() and len(exponent) < 9 else 0)
+    return digits if digits > MAX_REPEATS else 0
+
+
 class _Lengths:
     """Estimates how many characters values have that one query builds."""
 
@@ -127,7 +142,9 @@ class _Lengths:
         from sqlglot import exp
 
         if isinstance(node, exp.Literal):
-            return len(node.name) if node.is_string else 0
+            return len(node.name) if node.is_string else _digits(node.name)
+        if isinstance(node, exp.Pow | exp.Factorial) or name_of(node) == "factorial":
+            return self._multiplied(node)
         if isinstance(node, exp.Column):
             return self._names.get(node.name.lower(), 0)
         if isinstance(node, exp.Repeat | exp.Pad):
@@ -155,9 +172,24 @@ class _Lengths:
         if isinstance(node, exp.Format):
             uses = node.this.name.count("%") if isinstance(node.this, exp.Literal) else 1
             return uses * max((self.of(part) for part in node.expressions), default=0)
-        if is_shrinking(node) or (isinstance(node, exp.Binary) and not isinstance(node, exp.DPipe)):
+        numeric = exp.Add | exp.Sub | exp.Mul | exp.Div | exp.Mod
+        if is_shrinking(node) or (isinstance(node, exp.Binary) and not isinstance(node, exp.DPipe | numeric)):
             return 0
         return sum(self.of(child) for child in node.iter_expressions())
+
+    def _multiplied(self, node: Expr) -> int:
+        """Return how many digits a power or a factorial may have."""
+        from sqlglot import exp
+
+        times = node.args.get("expression") if isinstance(node, exp.Pow) else ([*node.expressions, node.this])[0]
+        if not isinstance(times, exp.Literal) or times.is_string:
+            return _PERHAPS_WIDE
+        whole = times.name.partition(".")[0]
+        return (
+            _WIDE
+            if len(whole) > len(str(MAX_REPEATS)) or not (whole or "0").isdecimal() or int(whole or 0) > MAX_REPEATS
+            else 0
+        )
 
     def _gathered(self, node: Expr) -> int:
         from sqlglot import exp

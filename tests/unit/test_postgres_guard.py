@@ -49,6 +49,10 @@ BUILT_IN_A_ROW = {
     "handed-on": "WITH a AS (SELECT repeat('x', 1000000) AS s), b AS (SELECT concat(s, s, s, s, s) AS t FROM a) "
     "SELECT concat(t, t, t, t, t) FROM b",
     "looked-at": f"SELECT {'similarity(s, s), ' * 9} 1 FROM (SELECT repeat('ab ', 300000) AS s) AS q",
+    "logarithms": f"SELECT {'ln(n), ' * 9} 1 FROM (SELECT power(3::numeric, 250000) AS n) AS q",
+    "roots": f"SELECT {'sqrt(n + 1), ' * 90} 1 FROM (SELECT factorial(g) AS n FROM generate_series(30000, 30001) AS h(g)) AS q",
+    "digits": f"SELECT {'ln(n), ' * 9} 1 FROM (SELECT repeat('7', 60000)::numeric AS n) AS q",
+    "exponent": "SELECT sqrt(3e90000 + 1), ln(7e90000 + 1), log(5e90000 + 1)",
     "gathered": "SELECT cardinality(array_agg(repeat('x', 1000000))) FROM generate_series(1, 100000)",
     "gathered-by-name": "SELECT jsonb_agg(s) FROM (SELECT repeat('x', 900000) || g AS s FROM generate_series(1, 9) AS h(g)) q",
     "kept-to-compare": "SELECT 'a' NOT IN (SELECT repeat('x', 1000000) || g FROM generate_series(1, 90000) AS g)",
@@ -64,6 +68,7 @@ HANG_SECONDS = {"differences": 5.0, "names": 15.0}
 HONEST = {
     "bar": "SELECT name, repeat('*', (salary / 10000)::int) AS bar FROM employees",
     "part-of-name": "SELECT a.name FROM customers AS a JOIN customers AS b ON a.name LIKE '%' || b.name || '%'",
+    "interest": "SELECT sum(total * (1 + 0.02) ^ line), sqrt(avg(power(total - 5, 2))), ln(1e6), power(1.05, 36.5) FROM orders",
     "padded": "SELECT string_agg(rpad(name, 20) || lpad(total::text, 10), E'\n') FROM orders",
     "nested-json": "SELECT json_agg(json_build_object('n', name, 'o', (SELECT json_agg(o) FROM orders AS o))) FROM customers",
     "long-chain": f"SELECT {' || '.join(['name'] * 300)} FROM customers",
