@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from agentkernel_kb.deadline import Deadline
 from agentkernel_kb.errors import KnowledgeDependencyError, KnowledgeStateError, KnowledgeTimeoutError
 from agentkernel_kb.neo4j.arguments import Target
-from agentkernel_kb.neo4j.watch import Watch
+from agentkernel_kb.neo4j.watch import RowTooLargeError, Watch
 
 if TYPE_CHECKING:
     from neo4j import AsyncDriver
@@ -45,9 +45,18 @@ class _Room:
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
         try:
-            self.loop.run_forever()
+            while self._was_interrupted():
+                pass
         finally:
             self.loop.close()
+
+    def _was_interrupted(self) -> bool:
+        """Run the loop until it is stopped, or an error that was meant for a row comes a moment too late and hits the loop."""
+        try:
+            self.loop.run_forever()
+        except RowTooLargeError:
+            return True
+        return False
 
     def close(self) -> None:
         """Close the driver and end the thread; what still runs is cancelled."""

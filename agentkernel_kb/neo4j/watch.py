@@ -68,7 +68,7 @@ class Watch:
             except RuntimeError:  # It is closed.
                 return
             if not answered.wait(MOST_SECONDS) and self._is_reading():
-                self._interrupt()
+                interrupt(self._thread)
                 answered.wait(_GIVING_UP_SECONDS)  # What was read is let go of first; a second error would disturb that.
 
     def _is_reading(self) -> bool:
@@ -80,5 +80,7 @@ class Watch:
             frame = frame.f_back
         return False
 
-    def _interrupt(self) -> None:
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread.ident or 0), ctypes.py_object(RowTooLargeError))
+
+def interrupt(thread: threading.Thread) -> None:
+    """Raise `RowTooLargeError` in a thread, wherever it is."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(RowTooLargeError))

@@ -208,6 +208,14 @@ def test_a_row_that_takes_too_long_to_read_is_given_up_and_holds_up_nobody(
         assert graph.query("RETURN 1 AS one", timeout=PATIENCE_SECONDS)[0]["text"] == "one=1"
 
 
+def test_an_error_for_a_row_that_comes_too_late_ends_no_loop(neo4j_server: Server) -> None:
+    with closing(Neo4jManager(neo4j_server.url, "neo4j", PASSWORD, name="late")) as graph:
+        (thread,) = [each for each in threading.enumerate() if "late" in each.name and not each.name.endswith("-watch")]
+        for _ in range(5):
+            watch.interrupt(thread)
+            assert graph.query("RETURN 1 AS one", timeout=PATIENCE_SECONDS)[0]["text"] == "one=1"
+
+
 @pytest.mark.parametrize("nested", ["[s]", "{a: s}"], ids=["lists", "maps"])
 def test_a_value_that_is_nested_too_deeply_for_the_driver_is_a_clear_error(neo4j_server: Server, nested: str) -> None:
     with closing(Neo4jManager(neo4j_server.url, "neo4j", PASSWORD)) as graph:
