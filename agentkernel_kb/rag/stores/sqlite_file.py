@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import weakref
 from array import array
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -79,6 +80,7 @@ class SQLiteFile:
             self._connection = None
         if self._connection is None:
             self._connection, self._process = self._opened(), os.getpid()
+            weakref.finalize(self, _close, self._connection, self._process)  # Whoever forgets to close it leaks nothing.
         return self._connection
 
     @contextmanager
@@ -161,8 +163,8 @@ class SQLiteFile:
     def close(self) -> None:
         """Close it. May be called twice."""
         self._closed = True
-        if self._connection is not None and self._process == os.getpid():
-            self._connection.close()
+        if self._connection is not None:
+            _close(self._connection, self._process)
         self._connection = None
 
     def _opened(self) -> sqlite3.Connection:
@@ -224,6 +226,12 @@ class SQLiteFile:
             connection.execute("ROLLBACK")
             raise
         connection.execute("COMMIT")
+
+
+def _close(connection: sqlite3.Connection, process: int) -> None:
+    """Close a connection in the process that opened it: one of a parent must not give up its locks."""
+    if process == os.getpid():
+        connection.close()
 
 
 def _primary(error: sqlite3.Error) -> int:
