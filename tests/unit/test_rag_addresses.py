@@ -27,7 +27,8 @@ def resolver(*addresses: str):
         "::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "::ffff:0:127.0.0.1", "64:ff9b::127.0.0.1",
         "64:ff9b::10.0.0.1", "64:ff9b:1::192.168.0.1", "2002:7f00:1::", "2002:a00:1::1", "2001:0:4136:e378:8000:63bf:80ff:fffe",
         "100::1", "2001:db8::1", "3fff::1", "fc00::1", "fd00:ec2::254", "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1",
-        "2607:f8b0::5efe:127.0.0.1", "2607:f8b0::200:5efe:10.0.0.1", "5f00::1",
+        "2607:f8b0::5efe:127.0.0.1", "2607:f8b0::200:5efe:10.0.0.1", "5f00::1", "2002:808:808::1", "2001:1::1", "2001:4:112::1",
+        "2001:20::1", "2001:1ff:ffff::1",
     ],
 )  # fmt: skip
 def test_an_address_that_is_not_of_the_public_internet_is_told(address) -> None:
@@ -36,7 +37,7 @@ def test_an_address_that_is_not_of_the_public_internet_is_told(address) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["1.1.1.1", "8.8.8.8", "93.184.216.34", "2606:4700:4700::1111", "64:ff9b::8.8.8.8", "2002:808:808::1", "::ffff:8.8.8.8"],
+    ["1.1.1.1", "8.8.8.8", "93.184.216.34", "2606:4700:4700::1111", "64:ff9b::8.8.8.8", "::ffff:8.8.8.8"],
 )
 def test_an_address_of_the_public_internet_is_told(address) -> None:
     assert is_public(ip_address(address))

@@ -10,6 +10,7 @@ from contextlib import suppress
 _BYTES = array("f").itemsize
 _FIRST = 4_096
 _LARGE = 2**22
+_PIECE = 2**19
 
 
 class VectorBuffer:
@@ -28,7 +29,7 @@ class VectorBuffer:
 
     @property
     def numbers(self) -> memoryview[float]:
-        """All of them, without a copy. Not to be kept: later ones are added elsewhere."""
+        """All of them, without a copy. Not to be kept: what is added later may move them."""
         return self._memory[: self._length]
 
     def extend(self, vector: array[float]) -> None:
@@ -47,11 +48,12 @@ class VectorBuffer:
         return copied
 
     def _reserve(self, count: int) -> int:
-        start, self._length = self._length, self._length + count
-        if self._length > len(self._memory):
-            grown = _allocated(max(self._length, 2 * len(self._memory)))
-            grown[:start] = self._memory[:start]
+        start, end = self._length, self._length + count
+        if end > len(self._memory):
+            grown = _allocated(max(end, 2 * len(self._memory)))
+            _move(self._memory, grown, start)
             self._memory = grown
+        self._length = end
         return start
 
 
@@ -64,3 +66,12 @@ def _allocated(count: int) -> memoryview[float]:
     with suppress(OSError):  # A kernel may have none.
         memory.madvise(mmap.MADV_HUGEPAGE)
     return memoryview(memory).cast("f")
+
+
+def _move(old: memoryview[float], new: memoryview[float], count: int) -> None:
+    """Move numbers piece by piece, and give back each piece at once: so they take memory once, and not twice."""
+    for start in range(0, count, _PIECE):
+        end = min(start + _PIECE, count)
+        new[start:end] = old[start:end]
+        if isinstance(old.obj, mmap.mmap):
+            old.obj.madvise(mmap.MADV_DONTNEED, start * _BYTES, (end - start) * _BYTES)

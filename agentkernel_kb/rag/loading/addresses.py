@@ -21,9 +21,10 @@ _FIRST_FREE_PORT = 1024
 _MOST_URL_CHARS = 8_192
 # The translator of the public internet, whose addresses hold an IPv4 address in their last 32 bits (RFC 6052).
 _TRANSLATED = IPv6Network("64:ff9b::/96")
-# Not public, and not known as such to every Python: local translators (RFC 8215), whose addresses may hold an IPv4 address
-# anywhere, documentation (RFC 9637) and segment routing (RFC 9602).
-_LOCAL = (IPv6Network("64:ff9b:1::/48"), IPv6Network("3fff::/20"), IPv6Network("5f00::/16"))
+# Not public, or not to every Python: local translators (RFC 8215), whose addresses may hold an IPv4 address anywhere,
+# documentation (RFC 9637), segment routing (RFC 9602), protocol assignments with the tunnels of Teredo (RFC 2928), and those of
+# 6to4, which are given up (RFC 7526) and hold an IPv4 address.
+_LOCAL = tuple(map(IPv6Network, ("64:ff9b:1::/48", "3fff::/20", "5f00::/16", "2001::/23", "2002::/16")))
 _ISATAP = (0x00005EFE, 0x02005EFE)  # RFC 5214: the upper half of the interface's identifier.
 # What only programs read as an address: decimal, octal, hexadecimal and shortened forms (inet_aton).
 _NUMERIC = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+))*\.?", re.IGNORECASE)
@@ -146,11 +147,8 @@ def system_resolver(host: str, port: int) -> list[str]:
 
 def _inner(address: IPv6Address) -> list[IPv4Address]:
     """Return the IPv4 addresses that stand inside of an IPv6 address."""
-    low = int(address) & 0xFFFFFFFF
-    inner = [each for each in (address.sixtofour, *(address.teredo or ())) if each is not None]
-    if address in _TRANSLATED or (int(address) >> 32) & 0xFFFFFFFF in _ISATAP:
-        inner.append(IPv4Address(low))
-    return inner
+    holds_one = address in _TRANSLATED or (int(address) >> 32) & 0xFFFFFFFF in _ISATAP
+    return [IPv4Address(int(address) & 0xFFFFFFFF)] if holds_one else []
 
 
 def _resolved(target: Target, resolver: Resolver) -> list[str]:
