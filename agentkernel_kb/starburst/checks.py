@@ -84,7 +84,14 @@ def _is_text(value: object) -> bool:
 
 def _is_trust(verify: object) -> bool:
     # An empty text would switch the check of certificates off.
-    return isinstance(verify, bool) or (isinstance(verify, str) and bool(verify.strip()) and Path(verify).exists())
+    return isinstance(verify, bool) or (isinstance(verify, str) and bool(verify.strip()) and _is_there(verify))
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:  # No name of a file, or in a folder that one may not look into.
+        return False
 
 
 def _is_zone(name: object) -> bool:

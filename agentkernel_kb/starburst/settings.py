@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from copy import copy
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 from urllib.parse import urlsplit
 
 from agentkernel_kb.errors import AKConfigError
@@ -106,8 +105,7 @@ def read_settings(
         _fail(name, f"http_scheme is 'http' or 'https', not {scheme!r}.")
     if fault := fault_of_session(session):
         _fail(name, fault)
-    kept = {argument: copy(value) for argument, value in session.items()}
-    kept |= {"client_tags": tuple(session.get("client_tags", ()))}
+    kept = {argument: _kept(value) for argument, value in session.items()}
     if has_login and scheme == "http":
         _fail(name, "would send its login in clear text over http. Use https (http_scheme='https'), or leave the login out.")
     return Settings(
@@ -145,6 +143,13 @@ def _check_login(name: str, user: str | None, password: str | None, auth: object
         _fail(name, fault)
     if password and user is None:
         _fail(name, "has a password without a user.")
+
+
+def _kept(value: Any) -> Any:
+    """Return an argument, or a copy where the caller may change it later."""
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, Any]", value))
+    return tuple(cast("Collection[Any]", value)) if isinstance(value, Collection) and not isinstance(value, str) else value
 
 
 def _fail(name: str, what: str) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import trino.auth
 
 from agentkernel_kb import AKConfigError
 from agentkernel_kb.starburst import StarburstManager
+from agentkernel_kb.starburst.settings import read_settings
 
 SECRET = "canary-password-93b1"
 VARIABLES = ("STARBURST_HOST", "STARBURST_PORT", "STARBURST_USER", "STARBURST_PASSWORD")
@@ -102,6 +104,7 @@ def test_where_the_server_is(arguments: tuple[Any, ...], options: dict[str, Any]
         ({"verify": ""}, "takes verify=True, False, or the path"),
         ({"verify": None}, "takes verify=True, False, or the path"),
         ({"verify": "/not/there.pem"}, "takes verify=True, False, or the path"),
+        ({"verify": "x" * 300}, "takes verify=True, False, or the path"),
         ({"roles": 5}, "takes roles as one name, or a mapping"),
         ({"roles": {"tpch": 5}}, "takes roles as one name, or a mapping"),
         ({"session_properties": ["x"]}, "takes session_properties as a mapping"),
@@ -124,6 +127,16 @@ def test_a_wrong_argument_is_one_clear_error_without_the_secret(options: dict[st
         StarburstManager(**arguments)
     assert expected in str(caught.value)
     assert SECRET not in str(caught.value)
+
+
+def test_mappings_may_be_of_any_kind_and_what_becomes_of_them_later_changes_nothing() -> None:
+    given = {"tpch": "reader"}
+    read = MappingProxyType(given)
+    place: dict[str, Any] = {"host": "lake.example", "port": 443, "user": "ada", "password": None, "http_scheme": None}
+    settings = read_settings("lake", **place, auth=None, roles=read, session_properties=read, http_headers=read)
+    given["tpch"] = "owner"
+    kept = {"tpch": "reader"}
+    assert (settings.roles, settings.session_properties, settings.http_headers) == (kept, kept, kept)
 
 
 def test_nobody_is_needed_by_name_where_a_token_names_somebody() -> None:
