@@ -55,6 +55,7 @@ class Keeper:
         async def replace(units: Sequence[Unit]) -> None:
             await self._store(units, batch)
 
+        self._run.settle_again(batch)
         await divided(batch.units, replace, self._fail, self._is_hopeless)
         if batch.renoted:
             await self._store([], batch)
@@ -110,4 +111,4 @@ class Keeper:
         return isinstance(error, _NO_USE_TRYING)
 
     def _fail(self, unit: Unit, error: Exception) -> None:
-        self._run.fail(unit.name, error)
+        self._run.fail_unit(unit, error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
@@ -22,6 +22,10 @@ Progress = Callable[[IndexReport], object]
 """Called with what was done so far, after each batch."""
 
 
+Claim = tuple[Unit, Mapping[str, str]]
+"""A unit with passages whose ids other sources have by now, and whose each such id is."""
+
+
 @dataclass(slots=True)
 class Batch:
     """What was read and is embedded and stored together.
@@ -29,11 +33,13 @@ class Batch:
     Attributes:
         units: What was read and cut.
         renoted: New notes about origins whose content did not change.
+        claims: Those units among them that take ids from other sources.
         size: How much it is: chunks, and one for each unit.
     """
 
     units: list[Unit] = field(default_factory=list[Unit])
     renoted: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    claims: list[Claim] = field(default_factory=list[Claim])
     size: int = 0
 
     def renote(self, name: str, entry: Entry) -> None:
@@ -62,8 +68,8 @@ class Run:
         expected: How many chunks each origin has that was indexed, or was found unchanged.
         failed: What could not be indexed.
         left_out: What was skipped, and why, as far as a report names it.
-        cut: Origins that were read and cut anew.
-        claims: Units with a passage whose id another source has by now, with whose each such id is.
+        cut: Origins that were read and cut anew, and have not failed since.
+        claims: What takes ids from other sources, and waits until all was read.
     """
 
     metadata: Mapping[str, Any]
@@ -77,7 +83,7 @@ class Run:
     failed: list[Failure] = field(default_factory=list[Failure])
     left_out: list[Failure] = field(default_factory=list[Failure])
     cut: set[str] = field(default_factory=set[str])
-    claims: list[tuple[Unit, Mapping[str, str]]] = field(default_factory=list[tuple[Unit, Mapping[str, str]]])
+    claims: list[Claim] = field(default_factory=list[Claim])
     stamp: str = ""
     _counts: dict[str, int] = field(default_factory=dict[str, int])
     _sources: dict[str, None] = field(default_factory=dict[str, None])
@@ -149,14 +155,27 @@ class Run:
 
     def settle_claims(self) -> None:
         """Take in the units with an id that its owner gives up in this run, and report the others, once all was read."""
-        present, claims = self.present(self.known) if self.deletes else None, self.claims
-        while lost := [(unit, owner) for unit, owners in claims if (owner := self._keeper(owners, present))]:
-            for unit, owner in lost:
-                self.fail(unit.name, _same_id(owner))
-                self.cut.discard(unit.origin)  # So it keeps what it had, too.
-            claims = [(unit, owners) for unit, owners in claims if unit.origin in self.cut]
-        for unit, _ in claims:
+        self.batch.claims = self._rightful(self.claims)
+        for unit, _ in self.batch.claims:
             self.batch.add(unit)
+
+    def settle_again(self, batch: Batch) -> None:
+        """Leave out of a batch what takes an id from a source that failed after all was read: that one keeps what it had."""
+        if batch.claims:
+            self._rightful(batch.claims)
+            batch.units = [unit for unit in batch.units if unit.origin in self.cut]
+
+    def _rightful(self, claims: Sequence[Claim]) -> list[Claim]:
+        """Return the claims to ids that their owners give up, and report the others."""
+        present, left = self.present(self.known) if self.deletes else None, self._of_cut(claims)
+        while lost := [(unit, owner) for unit, owners in left if (owner := self._keeper(owners, present))]:
+            for unit, owner in lost:
+                self.fail_unit(unit, _same_id(owner))
+            left = self._of_cut(left)
+        return left
+
+    def _of_cut(self, claims: Iterable[Claim]) -> list[Claim]:
+        return [(unit, owners) for unit, owners in claims if unit.origin in self.cut]
 
     def _keeper(self, owners: Mapping[str, str], present: AbstractSet[str] | None) -> str | None:
         """Return the first source of some that has the same passages after this run: it is not cut anew, and not deleted."""
@@ -173,6 +192,11 @@ class Run:
     def fail(self, name: str, error: Exception) -> None:
         """Note that a source failed."""
         self.failed.append(Failure(name, reason_of(error)))
+
+    def fail_unit(self, unit: Unit, error: Exception) -> None:
+        """Note that what was read and cut could not be indexed: its source keeps what it had."""
+        self.fail(unit.name, error)
+        self.cut.discard(unit.origin)
 
     def skip(self, item: SourceItem) -> None:
         """Note that an item is left out on purpose."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from rag_world import STORES, made, pages
 
+from agentkernel_kb.embed import CallableEmbedder, HashEmbedder
 from agentkernel_kb.rag import (
     Chunk,
     Document,
@@ -89,6 +90,21 @@ def test_a_passage_is_not_lost_to_a_later_source_with_the_same_id(kind: str, tmp
     assert held(knowledge) == {"a.md": first.text, "c.md": "p2 is lunch in c."}
     assert knowledge.sync.refresh([first, later], delete_missing=True).failed
     assert (held(knowledge), knowledge.sync.verify().ok) == ({"a.md": first.text}, True)
+
+
+@pytest.mark.parametrize("others", [0, 2_000], ids=["in one batch", "in many batches"])
+def test_a_source_that_cannot_be_embedded_keeps_the_passage_whose_id_another_takes(kind: str, tmp_path: Path, others: int):
+    def embed(texts: list[str]) -> list[list[float]]:
+        if "p2 is unreadable." in texts:
+            raise ValueError
+        return HashEmbedder(8)(texts)
+
+    knowledge = made(kind, tmp_path, splitter=Marked(), embedder=CallableEmbedder(embed, model_id="picky"))
+    knowledge.sync.add(Document("p1 is lunch in a.", "a.md"))
+    between = [Document(f"q{number} is a page.", f"{number}.md") for number in range(others)]
+    later = [Document("p2 is unreadable.", "a.md"), *between, Document("p1 is lunch in b.", "b.md")]
+    assert [each.source for each in knowledge.sync.add(later).failed] == ["a.md", "b.md"]
+    assert held(knowledge)["a.md"] == "p1 is lunch in a."
 
 
 MOVES = {
