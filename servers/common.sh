@@ -104,6 +104,15 @@ check_free() {
   for each in "$@"; do ! listening "$each" || die "port $each is taken by another program"; done
 }
 
+# Of several starts of one server at once, one starts it, and the others wait and find that it runs.
+start_alone() {
+  mkdir -p "$cache/run"
+  (
+    ! command -v flock >/dev/null || flock 9
+    start 9>&-  # Else the server would hold the lock as long as it runs.
+  ) 9>"$run.lock"
+}
+
 # The last one: waits until the process $1 answers.
 await() {
   local pid=$1 end=$((SECONDS + timeout))
@@ -145,7 +154,7 @@ stop() {
 main() {
   case ${1:-} in
     install) install; say "version $version is in $server" ;;
-    start) start ;;
+    start) start_alone ;;
     stop) stop ;;
     url) echo "$url" ;;
     *) die "usage: $(basename "$0") install | start | stop | url" ;;
