@@ -76,7 +76,7 @@ class SQLiteFile:
         if self._closed:
             raise KnowledgeStateError(f"The store on {self._path.name} is closed.")
         if self._connection is not None and self._process != os.getpid():
-            _OF_PARENTS.append(self._connection)
+            _close(self._connection, self._process)
             self._connection = None
         if self._connection is None:
             self._connection, self._process = self._opened(), os.getpid()
@@ -229,9 +229,11 @@ class SQLiteFile:
 
 
 def _close(connection: sqlite3.Connection, process: int) -> None:
-    """Close a connection in the process that opened it: one of a parent must not give up its locks."""
+    """Close a connection in the process that opened it. One of a parent is kept, as letting go of it would close it, too."""
     if process == os.getpid():
         connection.close()
+    else:
+        _OF_PARENTS.append(connection)
 
 
 def _primary(error: sqlite3.Error) -> int:
