@@ -137,7 +137,7 @@ class SQLManager(KnowledgeBase):
         except ImportError as error:
             raise KnowledgeDependencyError(_extra_for(url), "SQLManager") from error
         try:
-            parsed = make_url(url)
+            parsed = make_url("" if _is_torn(url) else url)
         except (ArgumentError, ValueError, TypeError):
             # The cause is left out: the text may hold a password.
             raise AKConfigError(
@@ -343,3 +343,9 @@ class SQLManager(KnowledgeBase):
 def _extra_for(url: object) -> str:
     """Return the extra that brings all that a database needs, as far as its URL tells without SQLAlchemy."""
     return next((extra for extra in ("duckdb", "postgres") if str(url).startswith(extra)), "sql")
+
+
+def _is_torn(url: object) -> bool:
+    """Tell whether an '@' in a password makes a part of it the host, and a '?' a parameter of the rest, which is left out."""
+    parameters = url.partition("@")[2].partition("?")[2] if isinstance(url, str) else ""
+    return any("@" in part and "=" not in part for part in parameters.split("&"))

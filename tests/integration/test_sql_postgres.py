@@ -335,6 +335,12 @@ def test_a_password_that_is_taken_for_a_host_is_an_error_that_does_not_show_it(p
     assert "hunter2" not in str(error.value)
 
 
+def test_a_password_that_is_taken_for_a_host_and_a_parameter_is_an_error_that_does_not_show_it() -> None:
+    with pytest.raises(AKConfigError, match="needs a SQLAlchemy URL") as error:
+        SQLManager("postgresql://kb:a@hunter2?b@127.0.0.1:1/x", connect="lazy")
+    assert "hunter2" not in str(error.value)
+
+
 def test_close_ends_the_connections_on_the_server(url: str) -> None:
     count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'closing'"
     manager = SQLManager(f"{url}?application_name=closing")
