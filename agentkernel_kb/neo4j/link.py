@@ -60,9 +60,11 @@ class _Room:
 
     def close(self) -> None:
         """Close the driver and end the thread; what still runs is cancelled."""
+        if self.pid != os.getpid():
+            return  # After a fork the connections belong to the parent, and nobody looks after this loop.
         self.watch.end()
-        if self.pid != os.getpid() or self.loop.is_closed():
-            return  # After a fork the connections belong to the parent.
+        if self.loop.is_closed():
+            return
         done = asyncio.run_coroutine_threadsafe(self._close(), self.loop)
         done.add_done_callback(lambda _: self.loop.call_soon_threadsafe(self.loop.stop))
         if threading.current_thread() is not self.thread:

@@ -52,7 +52,7 @@ class Watch:
             yield
         finally:
             self._calls -= 1
-            if not self._calls:
+            if not self._calls and not self._ended.is_set():
                 self._busy.clear()
 
     def end(self) -> None:
