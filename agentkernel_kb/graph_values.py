@@ -49,11 +49,15 @@ def _is_graph_value(value: object) -> bool:
 
 
 def _is_element(value: object) -> bool:
-    """Tell a node or relationship from a mapping that a statement has made with such a key and another value."""
+    """Tell a node or relationship, which has one mark, from a mapping that a statement has made with such keys."""
     if not isinstance(value, Mapping):
         return False
-    mapping = cast("Mapping[str, object]", value)
-    return _is_name(mapping.get(LABEL, mapping.get(TYPE))) or _are(_is_name, mapping.get(LABELS))
+    named = [(mark, part) for mark, part in cast("Mapping[str, object]", value).items() if mark in (LABEL, LABELS, TYPE)]
+    match named:
+        case [(mark, part)]:
+            return _are(_is_name, part) if mark == LABELS else _is_name(part)
+        case _:
+            return False
 
 
 def _is_path(value: Mapping[str, Any]) -> bool:

@@ -75,6 +75,7 @@ VALUES = {
     "{a: datetime('0001-01-01T00:00:00+10:00')}": {"a": "0001-01-01T00:00:00+10:00"},
     "datetime('-0044-03-15T12:00:00[Europe/Rome]')": "-0044-03-15T11:10:04+00:00[Europe/Rome]",
     "{_labels: 3, _type: 5, _label: null}": {"_labels": 3, "_type": 5, "_label": None},
+    "{_label: 'A', _labels: 3}": {"_label": "A", "_labels": 3},
     "{_nodes: [1], _relationships: [2, 3]}": {"_nodes": [1], "_relationships": [2, 3]},
     "duration('P1Y2M3DT4H5M6.5S')": "P1Y2M3DT4H5M6.5S",
     "duration('-P1D')": "P-1D",
