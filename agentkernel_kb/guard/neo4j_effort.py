@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import date
 
 from agentkernel_kb.guard.cypher_cursor import CLOSING, arguments_of, keyword
 from agentkernel_kb.guard.cypher_effort import refusal
@@ -71,15 +72,28 @@ def check_range(arguments: Sequence[Token]) -> str:
     return ""
 
 
-_RANGE = f"range takes at most {MAX_ITEMS:,} whole numbers that are written out, or the size of a list"
+_RANGE = (
+    f"range takes at most {MAX_ITEMS:,} whole numbers that are written out, or the size of a list; between two values take "
+    "range(0, 999) AS i, and keep those WHERE start + i <= end"
+)
+_DAY = r"""date \( ['"]([0-9]{4}-[0-9]{2}-[0-9]{2})['"] \)"""
+_DAYS_BETWEEN = re.compile(rf"duration \. inDays \( {_DAY} , {_DAY} \) \. days(?: ([-+] 1)\b)?", re.IGNORECASE)
 
 
 def _plain_numbers(arguments: Sequence[Token]) -> list[int] | None:
-    """Return two or three whole numbers, if the arguments are nothing else."""
-    text = " ".join(token.text for token in arguments)
+    """Return two or three whole numbers, if the arguments are nothing else; the days between two dates are one."""
+    try:
+        text = _DAYS_BETWEEN.sub(_days_between, " ".join(token.text for token in arguments))
+    except ValueError:  # There is no such day.
+        return None
     if not re.fullmatch(r"(?:- )?\d{1,15} , (?:- )?\d{1,15}(?: , (?:- )?\d{1,15})?", text, re.ASCII):
         return None
     return [int(number.replace(" ", "")) for number in text.split(" , ")]
+
+
+def _days_between(match: re.Match[str]) -> str:
+    days = (date.fromisoformat(match[2]) - date.fromisoformat(match[1])).days + int((match[3] or "0").replace(" ", ""))
+    return f"{days}" if days >= 0 else f"- {-days}"
 
 
 def _is_small_number(token: Token) -> bool:
@@ -128,6 +142,8 @@ def _is_loop_or_pattern(tokens: Sequence[Token], opened: int) -> bool:
 def _is_compared(tokens: Sequence[Token], index: int) -> bool:
     around = [tokens[at] for at in (index - 1, index + 1) if 0 <= at < len(tokens)]
     if any((keyword(token) or token.text) in _COMPARED for token in around):
+        return True
+    if [keyword(token) for token in around] == ["CASE", "WHEN"]:
         return True
     return index > 1 and tokens[index - 1].text == "(" and tokens[index - 2].name in _SIZES
 

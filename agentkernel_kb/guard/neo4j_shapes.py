@@ -36,6 +36,7 @@ _EXPECTING = _BEGIN | {
 _CONDITIONS = frozenset(["AND", "CONTAINS", "NOT", "OR", "WHEN", "WHERE", "XOR"])
 _ZONES = frozenset(["TIME", "TIMEZONE"])
 _MOST_LOOKED = 10
+_TWO_NUMBERS = re.compile("(-?[0-9]{1,5}),(-?[0-9]{1,5}),")
 _ADDED = frozenset(["+", "||"])
 Shape = tuple[int, ...]
 
@@ -193,8 +194,8 @@ class Shapes:
         if any(token.name == "size" for token in arguments):
             names = [self._names.get(token.unquoted, ()) for token in arguments if token.kind in ("word", "quoted")]
             return max(map(first, names)) or _COLLECTED
-        numbers = [int(token.text) for token in arguments if token.text.isdecimal() and len(token.text) < _DEEPEST]
-        return min(abs(numbers[1] - numbers[0]) + 1, MAX_KEPT) if len(numbers) > 1 else MAX_KEPT
+        numbers = _TWO_NUMBERS.match("".join(token.text for token in arguments) + ",")
+        return min(abs(int(numbers[2]) - int(numbers[1])) + 1, MAX_KEPT) if numbers else MAX_KEPT
 
     def looped(self, loop: Loop) -> Value:
         """Return what a `reduce` makes, or one of the quantifiers."""

@@ -14,7 +14,7 @@ quote_nullable regexp_count regexp_instr regexp_like regexp_match regexp_matches
 regexp_split_to_table regexp_substr repeat replace reverse right rpad rtrim split_part starts_with string_to_array
 string_to_table strpos substr substring to_bin to_hex to_oct to_ascii translate trim unistr upper
 """
-_BYTES = "bit_count crc32 crc32c get_bit get_byte set_bit set_byte sha224 sha256 sha384 sha512"
+_BYTES = "bit_count crc32 crc32c hashtext get_bit get_byte set_bit set_byte sha224 sha256 sha384 sha512"
 _MATHS = """
 abs acos acosd acosh asin asind asinh atan atan2 atan2d atand atanh cbrt ceil ceiling cos cosd cosh cot cotd degrees div erf
 erfc exp factorial floor gamma gcd lcm lgamma ln log log10 min_scale mod pi pow power radians random random_normal round scale

@@ -31,6 +31,7 @@ _SHRINKING = frozenset(
     """
     array_length array_ndims array_upper array_lower array_position bit_length bool_and bool_or cardinality char_length count
     json_array_length jsonb_array_length length md5 numnode octet_length pg_column_size sum avg similarity ts_rank ts_rank_cd
+    hashtext
     """.split()  # noqa: SIM905
 )
 _WIDTH = re.compile(r"%(?:\d+\$)?-?(?:\d{4,}|\*)")

@@ -20,7 +20,7 @@ from agentkernel_kb.guard.trino_kinds import SIZED_NAMES
 from agentkernel_kb.guard.trino_matching import check_matching
 from agentkernel_kb.guard.trino_sequences import check_sequences
 from agentkernel_kb.guard.trino_sketches import SKETCHES, check_sketches
-from agentkernel_kb.guard.trino_sources import limits_of_names
+from agentkernel_kb.guard.trino_sources import limits_of_names, renamed_columns
 from agentkernel_kb.guard.trino_texts import MAX_PATTERN, pattern_size
 from agentkernel_kb.guard.trino_values import NOTHING, SMALL, STORED, Size, array, either, text, together
 from agentkernel_kb.guard.trino_windows import check_windows
@@ -59,7 +59,7 @@ def check_sizes(tokens: Sequence[Token]) -> None:
     check_matching(parts, limits_of_names(parts))
     words = {token.text.strip('"').lower() for token in tokens}
     if "over" in words:
-        check_windows(parts, tokens, sizes.known)
+        check_windows(parts, tokens, sizes.known, lambda others: _Sizes(others).settle(1))
     if words & SKETCHES:
         check_sketches(parts, tokens, sizes.known)
     if "sequence" in words:
@@ -84,13 +84,15 @@ class _Sizes(Calls):
         """The names that the statement gives to values."""
         return self._known.keys() | self._found.keys()
 
-    def settle(self, rounds: int) -> None:
+    def settle(self, rounds: int) -> Collection[str]:
+        """Read the statement so many times, or until nothing changes, and return the names that it gives to values."""
         for _ in range(rounds):
             self.steps, self._found = 0, {}
             self.value(self._parts, {})
             if self._found == self._known:
-                return
+                break
             self._known = self._found
+        return self.known
 
     def _name(self, name: str, size: Size) -> None:
         self._found[name] = either(self._found.get(name, NOTHING), size)
@@ -138,10 +140,19 @@ class _Sizes(Calls):
         first, rest = (segment[0], segment[1:]) if segment else (None, [])
         if isinstance(first, Group) and first.name is None and text_of(next(iter(first.parts), None)) in _BEGINS_QUERY:
             size = self.value(first.parts, local)
-            self._name_all(named[-1:], size)
+            self._name_query(named[-1:], first, size)
             return either(size, self._chain(rest, local))
         self._name_all([first] if first is not None else [], before)
         return either(before, self._chain(rest, local))
+
+    def _name_query(self, named: Sequence[Node], query: Group, size: Size) -> None:
+        """Give a query's size to its name and to those of its columns; one that was called so before is no larger for it."""
+        columns = named[0] if named else None
+        if not isinstance(columns, Group) or columns.name is None:
+            self._name_all(named, size)
+            return
+        large = [name for name in self.known if either(STORED, self._known.get(name, self._found.get(name, STORED))) != STORED]
+        self._name_all([columns.name, *renamed_columns(columns, query, large)], size)
 
     def _name_all(self, parts: Sequence[Node], size: Size) -> None:
         for part in parts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from agentkernel_kb.guard.lexer import Token
@@ -13,6 +14,8 @@ _BEHIND_SOURCES = frozenset(
 )
 
 
+_SET_OPERATIONS = frozenset(["EXCEPT", "INTERSECT", "UNION"])
+
 _MORE_ROWS = frozenset(["match_recognize"])
 """What stands behind a source like an alias with columns, and may make more rows of it."""
 
@@ -21,6 +24,8 @@ def limit_of_query(part: Node | None) -> int | None:
     """Return how many rows the query in brackets has at most that a part is, `None` where that is not known."""
     if not isinstance(part, Group) or part.name is not None or part.opened.text != "(" or len(part.parts) < 2:
         return None
+    if text_of(part.parts[0]) == "VALUES" and not any(text_of(each) in _SET_OPERATIONS for each in part.parts):
+        return len(part.items())
     limit, number = part.parts[-2:]
     if not (isinstance(limit, Token) and limit.keyword == "LIMIT" and isinstance(number, Token) and number.text.isdecimal()):
         return None
@@ -86,6 +91,72 @@ def is_alias(part: Node) -> bool:
     if isinstance(part, Group):
         return part.name is not None and part.called not in _MORE_ROWS
     return part.kind in ("word", "quoted") and not text_of(part)
+
+
+def renamed_columns(columns: Group, query: Group, large: Collection[str]) -> list[Node]:
+    """Return the names in brackets behind a query's name that it gives to anything but columns which are called so already.
+
+    Args:
+        columns: The names, as in `t (id, path) AS (SELECT id, path || id FROM …)`.
+        query: The query in brackets, which may be several put together by UNION and its kind.
+        large: Names that stand for large values, and so, before a dot, for no table.
+    """
+    rest, names = [part for part in columns.parts if text_of(part) != ","], columns.items()
+    lists = [_selected(parts) for parts in _united(query.parts)]
+    if any(items is None or len(items) != len(names) for items in lists):
+        return rest
+    called = [name[0].name if name and isinstance(name[0], Token) else "" for name in names]
+    kept = {
+        name
+        for place, name in enumerate(called)
+        if called.count(name) == 1 and all(_is_column(items[place], name, large) for items in lists if items)
+    }
+    return [part for part in rest if not (isinstance(part, Token) and part.name in kept)]
+
+
+def _united(parts: Sequence[Node]) -> Iterator[Sequence[Node]]:
+    """Yield the parts of each query that a set operation puts together."""
+    starts = [index for index, part in enumerate(parts) if text_of(part) in _SET_OPERATIONS]
+    for start, end in pairwise([-1, *starts, len(parts)]):
+        yield parts[start + 1 :][: end - start - 1]
+
+
+def _selected(parts: Sequence[Node]) -> list[list[Node]] | None:
+    """Return the items that a SELECT begins with, `None` where it does not or they are all of a table's."""
+    words = [index for index, part in enumerate(parts[:3]) if text_of(part) == "SELECT"]
+    end = next((index for index, part in enumerate(parts) if text_of(part) == "FROM"), len(parts))
+    if not words or any(text_of(part) == "*" for part in parts[:end]):
+        return None
+    items: list[list[Node]] = [[]]
+    for part in parts[words[0] + 1 : end]:
+        if text_of(part) == ",":
+            items.append([])
+        else:
+            items[-1].append(part)
+    return items
+
+
+def _is_column(item: Sequence[Node], name: str, large: Collection[str]) -> bool:
+    """Tell whether this is a column of that name, perhaps with its table's before it."""
+    *qualifier, last = item or [None]
+    if not isinstance(last, Token) or last.name != name or last.kind not in ("word", "quoted"):
+        return False
+    table = qualifier[0] if qualifier else None
+    is_named = len(qualifier) == 2 and isinstance(table, Token) and text_of(qualifier[1]) == "." and table.name not in large
+    return not qualifier or is_named
+
+
+def without_list(parts: Sequence[Node], select: Token) -> list[Node]:
+    """Return the parts of a statement without the items of the SELECT that begins with this token."""
+    kept: list[Node] = []
+    is_left_out = False
+    for part in parts:
+        is_left_out = is_left_out and text_of(part) not in ("FROM", *_SET_OPERATIONS)
+        if not is_left_out:
+            inner = without_list(part.parts, select) if isinstance(part, Group) else []
+            kept.append(Group(part.opened, part.name, inner) if isinstance(part, Group) else part)
+        is_left_out = is_left_out or part is select
+    return kept
 
 
 class StoredColumns:

@@ -10,7 +10,7 @@ Source: `AggregateWindowFunction` and `io.trino.operator.window` of Trino.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -18,11 +18,12 @@ from agentkernel_kb.errors import KnowledgeGuardError
 from agentkernel_kb.guard.lexer import Token
 from agentkernel_kb.guard.trino_arguments import number_in
 from agentkernel_kb.guard.trino_groups import Group, Node, text_of
-from agentkernel_kb.guard.trino_sources import NamedLimit, StoredColumns, limit_of_source, limits_of_names
+from agentkernel_kb.guard.trino_sources import NamedLimit, StoredColumns, limit_of_source, limits_of_names, without_list
 
 MAX_STEPS_OF_A_PAGE = 250_000_000
 _ROWS_OF_A_PAGE = 100_000
 _UNKNOWN = 10**9
+_MOST_LISTS = 10
 _WEIGHT = 5  # Of an aggregate that does more than to compare or add.
 _FRAMES = frozenset(["ROWS", "RANGE", "GROUPS"])
 _LIGHT = frozenset(["bool_and", "bool_or", "every", "max", "min", "sum", "avg", "bitwise_and_agg", "bitwise_or_agg"])
@@ -44,6 +45,9 @@ _NULLS = "the NULLs before the value that is looked for"
 _COLUMN = "take a column of a table as it is, without outer joins"
 
 
+NamesOf = Callable[[Sequence[Node]], Collection[str]]
+
+
 class _Frame(NamedTuple):
     """How many rows a frame has at most, and whether its beginning moves, so that values leave it."""
 
@@ -59,45 +63,59 @@ class _Window(NamedTuple):
     frame: _Frame
 
 
-def check_windows(parts: Sequence[Node], tokens: Sequence[Token], made: Collection[str]) -> None:
+def check_windows(parts: Sequence[Node], tokens: Sequence[Token], made: Collection[str], names_of: NamesOf) -> None:
     """Refuse window functions that may go through more rows for each row than can be done before the deadline.
 
     Args:
         parts: The statement.
         tokens: Its tokens.
         made: Names that the statement gives to values.
+        names_of: Returns those that other parts give.
 
     Raises:
         KnowledgeGuardError: There is one. The message says what would do.
     """
-    _Windows(parts, tokens, made).check(parts)
+    _Windows(parts, tokens, made, names_of).check(parts)
 
 
 class _Windows:
-    def __init__(self, parts: Sequence[Node], tokens: Sequence[Token], made: Collection[str]) -> None:
+    def __init__(self, parts: Sequence[Node], tokens: Sequence[Token], made: Collection[str], names_of: NamesOf) -> None:
+        self._statement, self._tokens, self._names_of = parts, tokens, names_of
         self._limits: dict[str, NamedLimit] = limits_of_names(parts)
         self._makes_nulls = any(token.keyword in _MAKES_NULLS for token in tokens)
         self._columns = StoredColumns(tokens, made)
+        self._lists_read = 0
         self._steps = 0
 
     def check(self, parts: Sequence[Node]) -> None:
         are_several = any(text_of(part) in _SET_OPERATIONS for part in parts)  # An ORDER BY at the end is of all of them.
         for select in _selects(parts):
             rows = None if are_several else limit_of_source(select, self._limits)
+            columns: StoredColumns | None = None
             for window in _windows(select, _named_frames(select)):
-                self._count(window, rows)
+                columns = columns or self._columns_in(select)
+                self._count(window, rows, columns if _is_in_list(window, select) else self._columns)
         for part in parts:
             if isinstance(part, Group):
                 self.check(part.parts)
 
-    def _count(self, window: _Window, rows: int | None) -> None:
+    def _columns_in(self, select: Sequence[Node]) -> StoredColumns:
+        """Return the stored columns as the items of a SELECT see them: its own aliases are names for others alone."""
+        first = next(iter(select), None)
+        is_recursive = any(token.keyword == "RECURSIVE" for token in self._tokens)
+        if not isinstance(first, Token) or is_recursive or self._lists_read == _MOST_LISTS:
+            return self._columns
+        self._lists_read += 1
+        return StoredColumns(self._tokens, self._names_of(without_list(self._statement, first)))
+
+    def _count(self, window: _Window, rows: int | None, columns: StoredColumns) -> None:
         name, frame = window.call.called, window.frame
         page = _ROWS_OF_A_PAGE if rows is None else min(rows, _ROWS_OF_A_PAGE)
         width = min(frame.width, _UNKNOWN if rows is None else -(-rows // 2))
         if name in _PLACED:
-            if not window.ignores_nulls or name not in _SEEKING or self._is_stored(window.call.items()[0]):
+            if not window.ignores_nulls or name not in _SEEKING or self._is_stored(window, columns):
                 return
-        elif not frame.moves or self._is_quick(window.call):
+        elif not frame.moves or _is_quick(window.call, columns):
             return
         self._steps += width * page * (1 if name in _LIGHT | _PLACED else _WEIGHT)
         if self._steps > MAX_STEPS_OF_A_PAGE:
@@ -106,16 +124,23 @@ class _Windows:
                 _REASON.format(what=what, instead=instead), part=window.call.where.shown, position=window.call.where.start
             )
 
-    def _is_quick(self, call: Group) -> bool:
-        """Tell whether the server takes out of the value what leaves the frame."""
-        if call.called in ("count", "count_if"):
-            return True
-        item = call.items()[0]
-        return call.called in ("avg", "sum") and (_is_cast(item) or self._columns.has(item))
-
-    def _is_stored(self, item: Sequence[Node]) -> bool:
+    def _is_stored(self, window: _Window, columns: StoredColumns) -> bool:
         """Tell whether this is a column of a table in which, as far as the statement goes, are the NULLs of the table."""
-        return not self._makes_nulls and self._columns.has(item)
+        return not self._makes_nulls and columns.has(window.call.items()[0])
+
+
+def _is_in_list(window: _Window, select: Sequence[Node]) -> bool:
+    """Tell whether a window function is one of the items of a SELECT; ORDER BY sees their aliases."""
+    end = next((part.start for part in select if isinstance(part, Token) and text_of(part) == "FROM"), 0)
+    return window.call.where.start < end
+
+
+def _is_quick(call: Group, columns: StoredColumns) -> bool:
+    """Tell whether the server takes out of the value what leaves the frame."""
+    if call.called in ("count", "count_if"):
+        return True
+    item = call.items()[0]
+    return call.called in ("avg", "sum") and (_is_cast(item) or columns.has(item))
 
 
 def _is_cast(item: Sequence[Node]) -> bool:

@@ -8,6 +8,7 @@ from agentkernel_kb import KnowledgeGuardError
 from agentkernel_kb.guard.cypher import check_read_only_cypher
 
 COLLECTED = "MATCH (n) WITH collect(n.name) AS l UNWIND range(1, 1000) AS r "
+DAYS = "range(0, duration.inDays(date('2024-01-01'), date('2026-09-01')).days - 1)"
 LONG_TEXT = f"WITH reduce(s = '', i IN range(1, 1000) | s + '{'a' * 900}') AS s UNWIND range(1, 1000) AS r "
 FOR_EACH_ROW = {
     "walk": f"{COLLECTED}RETURN sum(size([x IN l WHERE x = r])) AS n",
@@ -19,6 +20,8 @@ FOR_EACH_ROW = {
     "quantifier": f"{COLLECTED}RETURN count(CASE WHEN any(x IN l WHERE x = r) THEN 1 END) AS n",
     "many-with-many": "UNWIND range(1, 1000) AS r RETURN max(size([x IN range(1, 1000) WHERE x IN range(1, 990)])) AS n",
     "copies": f"UNWIND range(1, 1000) AS r RETURN max(size(reduce(s = '', i IN range(1, 1000) | s + '{'a' * 900}' + r))) AS n",
+    "below-zero": f"UNWIND range(1, 999) AS r RETURN max(size(reduce(s = '', i IN range(-500, 499) | s + '{'a' * 900}'))) AS n",
+    "days": f"UNWIND range(-500, 499) AS r RETURN max(size(reduce(s = '', i IN {DAYS} | s + '{'a' * 900}' + r))) AS n",
     "converted": f"{COLLECTED}RETURN max(size(toStringList(l))) AS n",
     "split": f"{LONG_TEXT}RETURN max(size(split(s, ''))) AS n",
     "upper": f"{LONG_TEXT}RETURN max(size(toUpper(s))) AS n",
@@ -30,6 +33,7 @@ HONEST = {
     "few-rows": "MATCH (n) WITH collect(n.name) AS l UNWIND ['a', 'b'] AS r RETURN r, size([x IN l WHERE x STARTS WITH r])",
     "before": "MATCH (n) WITH [x IN collect(n.name) WHERE x > 'a'] AS l UNWIND l AS x RETURN x, toUpper(x) AS y",
     "words": "MATCH (n) WITH split(n.note, ' ') AS w UNWIND w AS x RETURN x, size([y IN w WHERE y = x]) AS n",
+    "days": f"UNWIND {DAYS} AS d RETURN date('2024-01-01') + duration({{days: d}}) AS day",
     "numbers": "UNWIND range(1, 1000) AS r RETURN max(reduce(s = 0, i IN range(1, 1000) | s + i * r)) AS n",
     "from-the-graph": "MATCH (n) WITH collect(n) AS l MATCH (m) RETURN m, [x IN l WHERE x <> m | x.name] AS others",
     "found-in": "MATCH (n) WITH collect(n.name) AS l UNWIND ['a', 'b'] AS r RETURN r, r IN l AS known",

@@ -92,6 +92,8 @@ def test_a_refusal_says_what_would_be_accepted(statement: str, message: str) -> 
         "SELECT x || x AS x FROM (SELECT x || x AS x FROM (SELECT x || x AS x FROM (SELECT x || x AS x FROM t)))",
         "WITH RECURSIVE c (id, path) AS (SELECT id, CAST(name AS varchar) FROM t WHERE up IS NULL "
         "UNION ALL SELECT t.id, c.path || ' > ' || t.name FROM t JOIN c ON t.up = c.id) SELECT path FROM c",
+        "WITH RECURSIVE c (name, path) AS (SELECT name, name FROM t "
+        "UNION ALL SELECT u.name, c.path || ' > ' || u.name FROM t AS u JOIN c ON u.up = c.name) TABLE c",
         "SELECT CASE WHEN a > b THEN a || b ELSE concat(b, a) END || name FROM t",
         "SELECT * FROM t WHERE id IN (" + ", ".join(map(str, range(3_000))) + ")",
         "SELECT " + ", ".join(f"upper(trim(c{number})) AS c{number}" for number in range(100)) + " FROM t",

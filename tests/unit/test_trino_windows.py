@@ -26,6 +26,8 @@ WIDE = "RANGE BETWEEN INTERVAL '30' DAY PRECEDING AND CURRENT ROW"
         "SELECT last_value(x) IGNORE NULLS OVER (ORDER BY d) FROM (SELECT d, x FROM c LEFT JOIN t USING (d) LIMIT 10000)",
         "SELECT min(x) OVER (w ROWS BETWEEN 3 PRECEDING AND 3 FOLLOWING), max(x) OVER (w) FROM t WINDOW w AS (ORDER BY d)",
         "SELECT sum(rows) OVER (ORDER BY range), groups FROM t ORDER BY rows",
+        "SELECT last_value(x) IGNORE NULLS OVER (ORDER BY d) FROM (VALUES (1, NULL), (2, 3)) AS t (d, x)",
+        "WITH u AS (SELECT coalesce(x, lag(x) IGNORE NULLS OVER (ORDER BY d)) AS x, d FROM t) SELECT d, x FROM u",
     ],
 )
 def test_few_rows_for_each_row_pass(statement: str) -> None:
@@ -79,6 +81,23 @@ def test_a_common_table_expression_with_a_limit_has_few_rows(source: str) -> Non
 def test_a_name_that_may_mean_more_rows_does_not(statement: str) -> None:
     with pytest.raises(KnowledgeGuardError, match="whatever the time"):
         check_read_only(statement.format(f"max(x) OVER (ORDER BY d {WIDE})"), dialect="trino")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT CAST(NULL AS bigint) AS x FROM t ORDER BY {}",
+        "SELECT {} AS x FROM (SELECT nullif(d, d) AS x, d FROM t)",
+        "SELECT {} AS x FROM (SELECT nullif(d, d), d FROM t) AS u (x, d)",
+        "WITH u AS (SELECT nullif(d, d) x, d FROM t) SELECT {} AS x FROM u",
+        "WITH u (x, d) AS (SELECT nullif(d, d), d FROM t) SELECT {} AS x FROM u",
+        "WITH u (x, d) AS (SELECT x, d FROM (SELECT nullif(d, d) AS x, d FROM t)) SELECT {} AS x FROM u",
+        "WITH RECURSIVE u (x, d) AS (SELECT x, d FROM t UNION ALL SELECT {} AS x, d FROM u) TABLE u",
+    ],
+)
+def test_a_name_that_its_source_may_have_made_is_no_column(statement: str) -> None:
+    with pytest.raises(KnowledgeGuardError, match="whatever the time"):
+        check_read_only(statement.format("lead(x) IGNORE NULLS OVER (ORDER BY d)"), dialect="trino")
 
 
 def test_so_it_is_for_row_patterns() -> None:
