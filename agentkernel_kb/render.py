@@ -39,7 +39,10 @@ _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _LINE_BREAKS = re.compile("\r\n|[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 # They show what follows in another order, so that one name can look like another: https://unicode.org/reports/tr9/ (2.1-2.6).
-_DIRECTIONS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+DIRECTIONS = r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+"""A pattern, for Python and for JSON Schema alike."""
+
+_DIRECTIONS = re.compile(DIRECTIONS)
 _CONTINUATION = "\n  | "
 
 

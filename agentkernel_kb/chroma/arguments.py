@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +12,10 @@ from agentkernel_kb.chroma.connection import Folder, Given
 from agentkernel_kb.chroma.records import Distance
 from agentkernel_kb.chroma.server import Server
 from agentkernel_kb.errors import AKConfigError
+from agentkernel_kb.headers import is_header_name
 
 DEFAULT_PATH = "./chroma_db"
 DEFAULT_PORT = 8000
-_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^`|~\w]+", re.ASCII)
-"""Source: RFC 9110 §5.6.2."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ def choose_source(
 
 
 def _is_header(name: object, value: object) -> bool:
-    if not isinstance(name, str) or not isinstance(value, str) or not _HEADER_NAME.fullmatch(name):
+    if not isinstance(name, str) or not isinstance(value, str) or not is_header_name(name):
         return False
     return value.isascii() and value.isprintable() and value == value.strip()
 

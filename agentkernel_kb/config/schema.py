@@ -16,6 +16,7 @@ from agentkernel_kb.config.okf_block import ROLES, Database
 from agentkernel_kb.config.policy import OPERATIONS
 from agentkernel_kb.errors import KnowledgeError
 from agentkernel_kb.registry import backend_names
+from agentkernel_kb.render import DIRECTIONS
 from agentkernel_kb.router.limits import Limits
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -24,7 +25,7 @@ _OBJECT = {"type": "string", "pattern": f"^{REFERENCE}", "description": "An obje
 _TEXT = {"type": "string"}
 _TEXTS = {"type": ["string", "object"], "additionalProperties": _TEXT, "minProperties": 1}
 _MAPPING = {"type": "object"}
-_NAME = {"pattern": r"^(?!.*[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069])\S(.*\S)?$", "not": {"enum": list(RESERVED)}}
+_NAME = {"pattern": rf"^(?!.*{DIRECTIONS})\S(.*\S)?$", "not": {"enum": list(RESERVED)}}
 _SCALAR = {"type": ["string", "number", "boolean"]}
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo
+
+from agentkernel_kb.headers import is_header_name
 
 
 def fault_of_login(user: object, password: object) -> str:
@@ -47,7 +48,7 @@ def _are_tags(tags: object) -> bool:
 
 
 def _are_headers(value: object) -> bool:
-    return _is_mapping(value, _is_carried) and all(map(_HEADER_NAME.fullmatch, cast("Mapping[str, str]", value)))
+    return _is_mapping(value, _is_carried) and all(map(is_header_name, cast("Mapping[str, str]", value)))
 
 
 def _are_properties(value: object) -> bool:
@@ -101,9 +102,6 @@ def _is_zone(name: object) -> bool:
         return False
     return True
 
-
-_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^`|~\w]+", re.ASCII)
-"""Source: RFC 9110 §5.6.2."""
 
 _HEADER = "that an HTTP header can carry: printable Latin characters without outer blanks."
 _WANTED: Mapping[str, tuple[Callable[[object], bool], str]] = {

@@ -150,8 +150,8 @@ class PlainArithmetic:
 
     def cosines(self, vectors: Vectors, query: array[float], slots: Slots) -> Values:
         """Return the product of the vector of some slots with a query's."""
-        size, view = len(query), memoryview(vectors)
-        return [max(0.0, math.fsum(map(mul, view[slot * size : slot * size + size], query))) for slot in slots]
+        size = len(query)
+        return [max(0.0, math.fsum(map(mul, vectors[slot * size : slot * size + size], query))) for slot in slots]
 
     def exact(self, vectors: Vectors, query: array[float], slots: Sequence[int]) -> list[float]:
         """Return the product of the vector of some slots with a query's, at least 0, rounded to six digits."""

@@ -40,7 +40,7 @@ class Row:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often it has each term; made anew, since a mapping takes five times as much as a long source can be held with."""
+        """How often it has each term; made each time, since those of a long source would take five times as much memory."""
         return dict(zip(self.terms, self.tallies, strict=True))
 
 
